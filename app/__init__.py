@@ -1,0 +1,1 @@
+"""GroundedDocs: private document question answering with exact, verified quotes."""

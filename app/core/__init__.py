@@ -1,0 +1,1 @@
+"""Values, settings and errors that every other package may use; nothing here does I/O."""

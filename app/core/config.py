@@ -1,0 +1,93 @@
+"""The settings of the service, and the only reader of the environment.
+
+Each field is one environment variable of the same name in capitals. Start-up fails with the list of
+what is missing or insecure, so that a deployment never runs on a secret that everyone knows.
+"""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+
+class BlobBackend(StrEnum):
+    """Where the original bytes of documents are kept."""
+
+    LOCAL = "local"
+    S3 = "s3"
+
+
+def _psycopg_url(value: SecretStr) -> SecretStr:
+    url = value.get_secret_value()
+    if not url.startswith(("postgresql://", "postgresql+psycopg://")):
+        raise ValueError("must start with postgresql://")
+    return SecretStr(url.replace("postgresql://", "postgresql+psycopg://", 1))
+
+
+DatabaseUrl = Annotated[SecretStr, AfterValidator(_psycopg_url)]
+
+
+class Settings(BaseSettings):
+    """Everything that an operator may set, with its unit and default."""
+
+    model_config = SettingsConfigDict(env_file=None, extra="ignore", frozen=True)
+
+    # Places
+    database_url: DatabaseUrl = Field(description="Postgres as the application role: not a superuser, not the owner.")
+    redis_cache_url: SecretStr = Field(description="Redis for answer caches (allkeys-lru); may vanish at any time.")
+    redis_limits_url: SecretStr = Field(description="Redis for budgets and limits (noeviction, append-only).")
+    blob_backend: BlobBackend = Field(BlobBackend.LOCAL, description="Where original files are kept: local or s3.")
+    blob_path: Path = Field(Path("data/blobs"), description="Folder of the local blob store.")
+    blob_bucket: str = Field("", description="Bucket name; needed for s3.")
+    blob_endpoint: str = Field("", description="Endpoint of an S3-compatible service; empty means AWS.")
+    blob_region: str = Field("us-east-1", description="Region of the bucket.")
+    blob_access_key_id: SecretStr = Field(SecretStr(""), description="S3 access key; empty uses the ambient one.")
+    blob_secret_access_key: SecretStr = Field(SecretStr(""), description="S3 secret key.")
+    model_path: Path = Field(Path("data/models"), description="Folder for the converted local embedding model.")
+
+    # Identity: the service verifies tokens and cannot issue them
+    oidc_issuer: str = Field(description="Issuer (`iss`) of accepted access tokens, exactly as in the token.")
+    oidc_jwks_url: str = Field("", description="Address of the signing keys; empty means discovery at the issuer.")
+    oidc_audience: str = Field("urn:groundeddocs:api", description="Audience (`aud`) that a token must carry.")
+    oidc_client_id: str = Field("groundeddocs-web", description="Public client id that browsers use.")
+    oidc_cli_client_id: str = Field("groundeddocs-cli", description="Public client id of the command line.")
+    oidc_algorithms: Annotated[tuple[str, ...], NoDecode] = Field(
+        ("RS256",), description="Accepted signature algorithms, comma separated; asymmetric, one family."
+    )
+    oidc_require_at_jwt: bool = Field(
+        True, description="Require `typ: at+jwt` (RFC 9068); off for providers without it."
+    )
+
+    # Limits on documents and requests
+    max_upload_bytes: int = Field(50 * 1024 * 1024, ge=1, description="Largest file that is accepted, in bytes.")
+    max_pages: int = Field(5_000, ge=1, description="Most pages in one document.")
+    max_characters: int = Field(20_000_000, ge=1, description="Most characters in one document.")
+    max_question_characters: int = Field(4_000, ge=1, description="Longest question.")
+    parse_seconds: int = Field(120, ge=1, description="Wall-clock limit for parsing one file.")
+    parse_memory_bytes: int = Field(1024 * 1024 * 1024, ge=1, description="Memory limit of the parsing process.")
+
+    # Processes
+    database_pool_size: int = Field(10, ge=1, description="Database connections of one process.")
+    worker_concurrency: int = Field(2, ge=1, description="Documents that one worker handles at a time.")
+    embedding_threads: int = Field(1, ge=1, description="Threads of the local embedding model.")
+    log_level: str = Field("INFO", description="Least severe level that is logged.")
+
+    @field_validator("oidc_algorithms", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("oidc_algorithms")
+    @classmethod
+    def _one_asymmetric_family(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        families = {name[:2] for name in value}
+        if len(families) != 1 or not families <= {"RS", "PS", "ES", "Ed"}:
+            raise ValueError("must name asymmetric algorithms of one family, for example RS256 or ES256,ES384")
+        return value
+
+
+def load_settings() -> Settings:
+    """Read the environment; raise `pydantic.ValidationError` that names every wrong field."""
+    return Settings()

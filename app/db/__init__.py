@@ -1,0 +1,1 @@
+"""Postgres: engine, scoped transactions, tables and migrations."""

@@ -1,0 +1,62 @@
+"""The connection pool of a process, and the refusal to use one that row-level security does not bind."""
+
+from sqlalchemy import text
+from sqlalchemy.exc import OperationalError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from app.core.errors import ConfigurationError, UnavailableError
+
+_UNBOUND_ROLE = text(
+    """
+    SELECT r.rolname,
+           r.rolsuper,
+           r.rolbypassrls,
+           EXISTS (
+               SELECT 1 FROM pg_class c
+               WHERE c.relname = 'documents' AND c.relnamespace = 'public'::regnamespace
+                 AND pg_has_role(current_user, c.relowner, 'USAGE')
+           ) AS owns_tables
+    FROM pg_roles r WHERE r.rolname = current_user
+    """
+)
+
+
+def create_engine(url: str, *, pool_size: int) -> AsyncEngine:
+    """Make the pool of one process.
+
+    Args:
+        url: `postgresql+psycopg://` address of the application role.
+        pool_size: Most connections that are open at once; a request that finds none waits 5 s.
+    """
+    return create_async_engine(
+        url,
+        pool_size=pool_size,
+        max_overflow=0,
+        pool_timeout=5,
+        pool_pre_ping=True,
+        pool_recycle=1_800,
+        connect_args={
+            "connect_timeout": 5,
+            "application_name": "groundeddocs",
+            "options": "-c statement_timeout=30000 -c idle_in_transaction_session_timeout=60000",
+        },
+    )
+
+
+async def check_role(engine: AsyncEngine) -> None:
+    """Refuse a connection that could read across tenants.
+
+    Raises:
+        ConfigurationError: The role is a superuser, has BYPASSRLS, or owns the tables.
+        UnavailableError: The database does not answer.
+    """
+    try:
+        async with engine.connect() as connection:
+            row = (await connection.execute(_UNBOUND_ROLE)).one()
+    except OperationalError as error:
+        raise UnavailableError("The database is out of reach.") from error
+    if row.rolsuper or row.rolbypassrls or row.owns_tables:
+        raise ConfigurationError(
+            f"The database role '{row.rolname}' is not bound by row-level security. "
+            "Set DATABASE_URL to the application role (groundeddocs_app)."
+        )

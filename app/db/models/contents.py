@@ -1,0 +1,48 @@
+"""What was made from the bytes of one file: its processing state and its canonical text."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.db.models.base import TenantRow
+
+
+class Content(TenantRow):
+    """One file's bytes in a workspace. `fence` rises with each claim; only its holder may write."""
+
+    __tablename__ = "contents"
+
+    sha256: Mapped[str] = mapped_column(primary_key=True)
+    blob_key: Mapped[str]
+    media_type: Mapped[str]
+    size_bytes: Mapped[int] = mapped_column(BigInteger)
+    status: Mapped[str] = mapped_column(default="queued")
+    done: Mapped[int] = mapped_column(default=0)
+    total: Mapped[int] = mapped_column(default=0)
+    reason: Mapped[str | None]
+    detail: Mapped[str | None]
+    warnings: Mapped[list[str]] = mapped_column(default=list)
+    page_count: Mapped[int] = mapped_column(default=0)
+    chunk_count: Mapped[int] = mapped_column(default=0)
+    parser_version: Mapped[str] = mapped_column(default="")
+    chunker_version: Mapped[str] = mapped_column(default="")
+    embedding_model: Mapped[str] = mapped_column(default="")
+    attempts: Mapped[int] = mapped_column(default=0)
+    fence: Mapped[int] = mapped_column(BigInteger, default=0)
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())
+
+
+class Page(TenantRow):
+    """One page of the canonical text; page texts in order, joined, are the text that offsets count in."""
+
+    __tablename__ = "pages"
+
+    content_sha256: Mapped[str] = mapped_column(primary_key=True)
+    number: Mapped[int] = mapped_column(primary_key=True)
+    label: Mapped[str]
+    start_offset: Mapped[int]
+    text: Mapped[str]
+    furniture: Mapped[list[str]] = mapped_column(default=list)
+    has_text: Mapped[bool]

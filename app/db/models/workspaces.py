@@ -1,0 +1,46 @@
+"""Tenants, who belongs to them, and the one-time links that let people in."""
+
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import FetchedValue, func
+from sqlalchemy.orm import Mapped, mapped_column
+
+from app.db.models.base import Base, TenantRow
+
+
+class Workspace(Base):
+    """One tenant. `corpus_version` is kept by database triggers and never written here."""
+
+    __tablename__ = "workspaces"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    corpus_version: Mapped[str] = mapped_column(server_default=FetchedValue(), server_onupdate=FetchedValue())
+    created_by: Mapped[UUID]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Membership(TenantRow):
+    """The decision whether a user may enter a workspace, and as what."""
+
+    __tablename__ = "memberships"
+
+    user_id: Mapped[UUID] = mapped_column(primary_key=True)
+    role: Mapped[str]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Invitation(TenantRow):
+    """A one-time link; only the SHA-256 of its secret is stored."""
+
+    __tablename__ = "invitations"
+
+    id: Mapped[UUID] = mapped_column(primary_key=True)
+    token_sha256: Mapped[str]
+    role: Mapped[str]
+    created_by: Mapped[UUID]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    expires_at: Mapped[datetime]
+    accepted_by: Mapped[UUID | None]
+    accepted_at: Mapped[datetime | None]
