@@ -57,7 +57,7 @@ class Settings(BaseSettings):
         ("RS256",), description="Accepted signature algorithms, comma separated; asymmetric, one family."
     )
     oidc_require_at_jwt: bool = Field(
-        True, description="Require `typ: at+jwt` (RFC 9068); off for providers without it."
+        default=True, description="Require `typ: at+jwt` (RFC 9068); off for providers without it."
     )
 
     # Limits on documents and requests

@@ -49,4 +49,5 @@ async def present_revision(engine: AsyncEngine) -> str | None:
         known = await connection.scalar(sa.text("SELECT to_regclass('public.alembic_version') IS NOT NULL"))
         if not known:
             return None
-        return await connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+        revision: str | None = await connection.scalar(sa.text("SELECT version_num FROM alembic_version"))
+        return revision

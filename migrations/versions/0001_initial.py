@@ -13,10 +13,10 @@ depends_on = None
 
 def upgrade() -> None:
     """Create the queue's tables first, so that the grants of the second script reach them too."""
-    connection = op.get_bind()
-    connection.exec_driver_sql("SET LOCAL lock_timeout = '5s'")
-    connection.exec_driver_sql(SchemaManager.get_schema())
-    connection.exec_driver_sql(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
+    run = op.get_bind().connection.driver_connection.execute  # scripts: no parameters, so no placeholders are read
+    run("SET LOCAL lock_timeout = '5s'")
+    run(SchemaManager.get_schema())
+    run(Path(__file__).with_suffix(".sql").read_text(encoding="utf-8"))
 
 
 def downgrade() -> None:
