@@ -1,0 +1,1 @@
+"""Language models and embedders: the protocols, and the adapters behind them."""

@@ -1,0 +1,1 @@
+"""all-MiniLM-L6-v2, converted from its published weights to a small ONNX file."""
