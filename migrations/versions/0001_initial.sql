@@ -61,6 +61,7 @@ CREATE TABLE contents (
     parser_version text NOT NULL DEFAULT '',
     chunker_version text NOT NULL DEFAULT '',
     embedding_model text NOT NULL DEFAULT '',
+    created_by uuid NOT NULL REFERENCES users (id),
     attempts integer NOT NULL DEFAULT 0,
     fence bigint NOT NULL DEFAULT 0,
     created_at timestamptz NOT NULL DEFAULT now(),
@@ -276,7 +277,7 @@ $$;
 -- It runs with the caller's rights: who may change a membership row may also see that workspace's rows.
 CREATE FUNCTION keep_one_owner() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM 1 FROM workspaces WHERE id = OLD.workspace_id FOR UPDATE;
+    PERFORM 1 FROM workspaces WHERE id = OLD.workspace_id FOR NO KEY UPDATE;
     IF FOUND AND NOT EXISTS (
         SELECT 1 FROM memberships WHERE workspace_id = OLD.workspace_id AND role = 'owner'
     ) THEN
@@ -292,7 +293,7 @@ CREATE TRIGGER memberships_keep_one_owner AFTER DELETE OR UPDATE OF role ON memb
 -- corpus_version: one hash over what retrieval would use, whatever statement changed it.
 CREATE FUNCTION refresh_corpus_version(target uuid) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-    PERFORM 1 FROM workspaces WHERE id = target FOR UPDATE;
+    PERFORM 1 FROM workspaces WHERE id = target FOR NO KEY UPDATE;
     UPDATE workspaces SET corpus_version = (
         SELECT md5(coalesce(string_agg(
             concat_ws(':', d.id, c.sha256, c.parser_version, c.chunker_version, c.embedding_model), ',' ORDER BY d.id
@@ -332,9 +333,10 @@ CREATE FUNCTION find_invitation(wanted_sha256 text) RETURNS TABLE (workspace_id 
     SELECT i.workspace_id, i.id FROM invitations i WHERE i.token_sha256 = wanted_sha256
 $$;
 
-CREATE FUNCTION find_unfinished_contents(silent_for interval) RETURNS TABLE (workspace_id uuid, sha256 text)
+CREATE FUNCTION find_unfinished_contents(silent_for interval)
+    RETURNS TABLE (workspace_id uuid, sha256 text, created_by uuid)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
-    SELECT c.workspace_id, c.sha256 FROM contents c
+    SELECT c.workspace_id, c.sha256, c.created_by FROM contents c
     WHERE c.status NOT IN ('ready', 'failed') AND c.updated_at < now() - silent_for
     ORDER BY c.updated_at LIMIT 1000
 $$;

@@ -1,6 +1,7 @@
 """What was made from the bytes of one file: its processing state and its canonical text."""
 
 from datetime import datetime
+from uuid import UUID
 
 from sqlalchemy import BigInteger, func
 from sqlalchemy.orm import Mapped, mapped_column
@@ -28,6 +29,7 @@ class Content(TenantRow):
     parser_version: Mapped[str] = mapped_column(default="")
     chunker_version: Mapped[str] = mapped_column(default="")
     embedding_model: Mapped[str] = mapped_column(default="")
+    created_by: Mapped[UUID]
     attempts: Mapped[int] = mapped_column(default=0)
     fence: Mapped[int] = mapped_column(BigInteger, default=0)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())

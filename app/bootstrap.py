@@ -1,0 +1,123 @@
+"""The composition root: settings in, services out. Used by the API, the worker, the evaluation and the attack suite."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+import procrastinate
+
+from app.answering.service import AnsweringService
+from app.auth.jwks import JwksCache
+from app.auth.tokens import TokenVerifier
+from app.core.clock import utc_now
+from app.core.config import Settings
+from app.db.engine import create_engine
+from app.db.session import Database
+from app.documents.service import DocumentService
+from app.documents.storage import BlobStore, open_store
+from app.ingestion.parsing.types import ParseLimits
+from app.ingestion.pipeline import IngestionService
+from app.jobs.queue import JobQueue, queue_app
+from app.llm.embeddings import LocalEmbedder
+from app.llm.types import Embedder
+from app.redis.client import RedisClients, connect
+from app.retrieval.service import RetrievalService
+from app.workspaces.service import WorkspaceService
+
+# An identity provider that does not answer must not hold a request: last good keys serve meanwhile.
+_KEYS_TIMEOUT = httpx.Timeout(2.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Services:
+    """Everything that a process works with, built once."""
+
+    settings: Settings
+    database: Database
+    redis: RedisClients
+    keys: JwksCache
+    tokens: TokenVerifier
+    blobs: BlobStore
+    queue_app: procrastinate.App
+    queue: JobQueue
+    embedder: Embedder
+    workspaces: WorkspaceService
+    documents: DocumentService
+    ingestion: IngestionService
+    retrieval: RetrievalService
+    answering: AnsweringService
+
+
+@asynccontextmanager
+async def build_services(settings: Settings) -> AsyncIterator[Services]:
+    """Build all services; leaving the block closes what they opened. Nothing is checked here: readiness does that.
+
+    Raises:
+        ConfigurationError: The weights of the local model are missing.
+    """
+    async with AsyncExitStack() as stack:
+        engine = create_engine(settings.database_url.get_secret_value(), pool_size=settings.database_pool_size)
+        stack.push_async_callback(engine.dispose)
+        redis = connect(settings.redis_cache_url.get_secret_value(), settings.redis_limits_url.get_secret_value())
+        stack.push_async_callback(redis.aclose)
+        http = await stack.enter_async_context(httpx.AsyncClient(timeout=_KEYS_TIMEOUT, follow_redirects=False))
+        keys = _keys(settings, http)
+        stack.push_async_callback(keys.aclose)
+        embedder = await asyncio.to_thread(LocalEmbedder.load, settings.model_path, settings.embedding_threads)
+        stack.callback(embedder.close)
+        yield _compose(settings, Database(engine), redis, keys, embedder)
+
+
+def _compose(
+    settings: Settings, database: Database, redis: RedisClients, keys: JwksCache, embedder: Embedder
+) -> Services:
+    blobs = BlobStore(open_store(settings))
+    app = queue_app(settings.database_url.get_secret_value())
+    queue = JobQueue(app)
+    retrieval = RetrievalService(database, embedder)
+    return Services(
+        settings=settings,
+        database=database,
+        redis=redis,
+        keys=keys,
+        tokens=_tokens(settings, keys),
+        blobs=blobs,
+        queue_app=app,
+        queue=queue,
+        embedder=embedder,
+        workspaces=WorkspaceService(database, utc_now),
+        documents=DocumentService(database, blobs, queue, max_upload_bytes=settings.max_upload_bytes),
+        ingestion=IngestionService(database, blobs, embedder, _parse_limits(settings)),
+        retrieval=retrieval,
+        answering=AnsweringService(database, retrieval, embedder),
+    )
+
+
+def _keys(settings: Settings, http: httpx.AsyncClient) -> JwksCache:
+    return JwksCache(
+        http,
+        issuer=settings.oidc_issuer,
+        jwks_url=settings.oidc_jwks_url,
+        algorithms=settings.oidc_algorithms,
+    )
+
+
+def _tokens(settings: Settings, keys: JwksCache) -> TokenVerifier:
+    return TokenVerifier(
+        keys,
+        issuer=settings.oidc_issuer,
+        audience=settings.oidc_audience,
+        algorithms=settings.oidc_algorithms,
+        require_at_jwt=settings.oidc_require_at_jwt,
+    )
+
+
+def _parse_limits(settings: Settings) -> ParseLimits:
+    return ParseLimits(
+        seconds=settings.parse_seconds,
+        memory_bytes=settings.parse_memory_bytes,
+        max_pages=settings.max_pages,
+        max_characters=settings.max_characters,
+    )

@@ -1,0 +1,1 @@
+"""Documents: upload, versions, who may read them, stored bytes, deletion."""

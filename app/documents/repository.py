@@ -1,0 +1,234 @@
+"""Statements about documents, versions and contents; all inside one workspace."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from sqlalchemy import Select, delete, func, insert, select, text, tuple_, update
+from sqlalchemy.dialects.postgresql import insert as upsert
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from app.core.ids import DocumentId, UserId, VersionId
+from app.core.tenancy import WorkspaceScope
+from app.db.models import AnswerCitation, Chunk, ChunkEmbedding, Content, Document, DocumentGrant, Page, Version
+from app.db.session import in_workspace
+from app.documents.access import readable
+from app.documents.types import Status, Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentRow:
+    """A document with the version that was uploaded last and its content."""
+
+    document: Document
+    version: Version
+    content: Content
+
+
+async def lock_documents(session: AsyncSession, scope: WorkspaceScope) -> None:
+    """Let one transaction at a time change the set of documents of a workspace.
+
+    It is held for a few milliseconds, and spares every other ordering of locks between uploads, deletions and the
+    worker's swap of a new version.
+    """
+    await session.execute(
+        text("SELECT pg_advisory_xact_lock(hashtextextended('documents:' || :workspace_id, 0))"),
+        {"workspace_id": str(scope.workspace_id)},
+    )
+
+
+def _with_latest(scope: WorkspaceScope) -> Select[tuple[Document, Version, Content]]:
+    return (
+        select(Document, Version, Content)
+        .join(Version, (Version.id == Document.latest_version_id) & in_workspace(Version, scope))
+        .join(Content, (Content.sha256 == Version.content_sha256) & in_workspace(Content, scope))
+        .where(readable(scope))
+    )
+
+
+async def find(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> DocumentRow | None:
+    """Return a readable document, or None when there is no such document for this member."""
+    row = (await session.execute(_with_latest(scope).where(Document.id == document_id))).one_or_none()
+    return DocumentRow(*row) if row else None
+
+
+async def page(
+    session: AsyncSession,
+    scope: WorkspaceScope,
+    *,
+    status: Status | None,
+    limit: int,
+    before: tuple[datetime, UUID] | None,
+) -> Sequence[DocumentRow]:
+    """Return readable documents, newest first, from after a position in that order."""
+    query = _with_latest(scope).order_by(Document.created_at.desc(), Document.id.desc()).limit(limit)
+    if status is not None:
+        query = query.where(Content.status == status)
+    if before is not None:
+        query = query.where(tuple_(Document.created_at, Document.id) < tuple_(*before))
+    return [DocumentRow(*row) for row in (await session.execute(query)).all()]
+
+
+async def find_named(
+    session: AsyncSession, scope: WorkspaceScope, name: str, visibility: Visibility
+) -> Document | None:
+    """Return the document that an upload of this name and visibility means, or None when it makes a new one."""
+    query = select(Document).where(readable(scope), Document.name == name, Document.visibility == visibility)
+    if visibility is Visibility.RESTRICTED:
+        query = query.where(Document.created_by == scope.user_id)
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def find_content(session: AsyncSession, scope: WorkspaceScope, sha256: str) -> Content | None:
+    """Return the content with this hash, whoever brought it: for storing, never for showing."""
+    query = select(Content).where(in_workspace(Content, scope), Content.sha256 == sha256)
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def insert_content(
+    session: AsyncSession, scope: WorkspaceScope, *, sha256: str, blob_key: str, media_type: str, size_bytes: int
+) -> None:
+    """Insert a queued content."""
+    await session.execute(
+        insert(Content).values(
+            workspace_id=scope.workspace_id,
+            sha256=sha256,
+            blob_key=blob_key,
+            media_type=media_type,
+            size_bytes=size_bytes,
+            created_by=scope.user_id,
+        )
+    )
+
+
+async def insert_document(session: AsyncSession, scope: WorkspaceScope, document: Document) -> None:
+    """Insert a document; a restricted one is readable by the member who brought it."""
+    session.add(document)
+    await session.flush()  # the grant below refers to the row
+    if document.visibility == Visibility.RESTRICTED:
+        await add_grants(session, scope, DocumentId(document.id), [scope.user_id])
+
+
+async def add_version(
+    session: AsyncSession, scope: WorkspaceScope, document: Document, sha256: str, version_id: VersionId
+) -> VersionId:
+    """Add a version with this content, or return the one that the document already had."""
+    mine = (in_workspace(Version, scope), Version.document_id == document.id)
+    known = await session.scalar(select(Version.id).where(*mine, Version.content_sha256 == sha256))
+    if known is not None:
+        return VersionId(known)
+    number = await session.scalar(select(func.coalesce(func.max(Version.number), 0) + 1).where(*mine))
+    await session.execute(
+        insert(Version).values(
+            workspace_id=scope.workspace_id,
+            id=version_id,
+            document_id=document.id,
+            content_sha256=sha256,
+            number=number,
+            created_by=scope.user_id,
+        )
+    )
+    return version_id
+
+
+async def requeue_content(session: AsyncSession, scope: WorkspaceScope, sha256: str) -> None:
+    """Set a failed content back to the start."""
+    await session.execute(
+        update(Content)
+        .where(in_workspace(Content, scope), Content.sha256 == sha256, Content.status == Status.FAILED)
+        .values(status=Status.QUEUED, reason=None, detail=None, attempts=0, done=0, total=0)
+    )
+
+
+async def same_content_readable(
+    session: AsyncSession, scope: WorkspaceScope, sha256: str, document_id: DocumentId
+) -> bool:
+    """Tell whether another document that this member may read has this content now."""
+    query = (
+        select(Document.id)
+        .join(Version, (Version.id == Document.latest_version_id) & in_workspace(Version, scope))
+        .where(readable(scope), Version.content_sha256 == sha256, Document.id != document_id)
+        .limit(1)
+    )
+    return await session.scalar(query) is not None
+
+
+async def find_version(
+    session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, version_id: VersionId | None
+) -> tuple[Document, Version, Content] | None:
+    """Return one version of a readable document; without an id the newest."""
+    wanted = Version.id == version_id if version_id else Version.id == Document.latest_version_id
+    query = (
+        select(Document, Version, Content)
+        .join(Version, (Version.document_id == Document.id) & in_workspace(Version, scope))
+        .join(Content, (Content.sha256 == Version.content_sha256) & in_workspace(Content, scope))
+        .where(readable(scope), Document.id == document_id, wanted)
+    )
+    row = (await session.execute(query)).one_or_none()
+    return (row[0], row[1], row[2]) if row else None
+
+
+async def find_page(session: AsyncSession, scope: WorkspaceScope, sha256: str, number: int) -> Page | None:
+    """Return one page of a content that was found through a readable document."""
+    query = select(Page).where(in_workspace(Page, scope), Page.content_sha256 == sha256, Page.number == number)
+    return (await session.execute(query)).scalar_one_or_none()
+
+
+async def add_grants(
+    session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, users: Sequence[UserId]
+) -> None:
+    """Let members read a restricted document; a foreign key refuses everyone else."""
+    rows = [{"workspace_id": scope.workspace_id, "document_id": document_id, "user_id": user} for user in users]
+    await session.execute(upsert(DocumentGrant).values(rows).on_conflict_do_nothing())
+
+
+async def clear_grants(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> None:
+    """Take back all grants of a document."""
+    await session.execute(
+        delete(DocumentGrant).where(in_workspace(DocumentGrant, scope), DocumentGrant.document_id == document_id)
+    )
+
+
+async def lone_contents(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> Sequence[Content]:
+    """Return the contents that no other document has in any version."""
+    elsewhere = (
+        select(Version.content_sha256)
+        .where(in_workspace(Version, scope), Version.document_id != document_id)
+        .scalar_subquery()
+    )
+    mine = select(Version.content_sha256).where(in_workspace(Version, scope), Version.document_id == document_id)
+    query = select(Content).where(
+        in_workspace(Content, scope), Content.sha256.in_(mine), Content.sha256.not_in(elsewhere)
+    )
+    return (await session.execute(query)).scalars().all()
+
+
+async def count_dependents(
+    session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, sha256s: Sequence[str]
+) -> dict[str, int]:
+    """Count the rows that a deletion takes along, by table."""
+    of_content = {"pages": Page, "chunks": Chunk, "embeddings": ChunkEmbedding}
+    counts = {
+        name: await session.scalar(
+            select(func.count()).where(in_workspace(table, scope), table.content_sha256.in_(sha256s))
+        )
+        or 0
+        for name, table in of_content.items()
+    }
+    of_document = {"versions": Version, "citations": AnswerCitation}
+    return counts | {
+        name: await session.scalar(
+            select(func.count()).where(in_workspace(table, scope), table.document_id == document_id)
+        )
+        or 0
+        for name, table in of_document.items()
+    }
+
+
+async def delete_document(
+    session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, sha256s: Sequence[str]
+) -> None:
+    """Delete a document with its versions, grants and citations, then the contents that were its alone."""
+    await session.execute(delete(Document).where(in_workspace(Document, scope), Document.id == document_id))
+    await session.execute(delete(Content).where(in_workspace(Content, scope), Content.sha256.in_(sha256s)))

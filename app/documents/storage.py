@@ -1,0 +1,86 @@
+"""The original bytes of documents, in a local folder or an S3-compatible store.
+
+A key is used once and never again: a removal that runs late, or twice, cannot hit newer bytes.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import obstore
+from obstore.exceptions import BaseError as StoreError
+from obstore.store import LocalStore, ObjectStore, S3Store
+
+from app.core.config import BlobBackend, Settings
+from app.core.errors import NotFoundError, UnavailableError
+from app.core.ids import WorkspaceId, new_id
+
+_READ_CHUNK = 1024 * 1024
+
+
+def open_store(settings: Settings) -> ObjectStore:
+    """Open the configured store; a local folder is made when it is missing."""
+    if settings.blob_backend is BlobBackend.LOCAL:
+        settings.blob_path.mkdir(parents=True, exist_ok=True)
+        return LocalStore(str(settings.blob_path.resolve()))
+    optional = {
+        "endpoint": settings.blob_endpoint,
+        "access_key_id": settings.blob_access_key_id.get_secret_value(),
+        "secret_access_key": settings.blob_secret_access_key.get_secret_value(),
+    }
+    return S3Store(
+        settings.blob_bucket, region=settings.blob_region, **{name: value for name, value in optional.items() if value}
+    )
+
+
+class BlobStore:
+    """Puts, reads and removes bytes by key."""
+
+    def __init__(self, store: ObjectStore) -> None:
+        self._store = store
+
+    async def put(self, workspace_id: WorkspaceId, path: Path) -> str:
+        """Store the bytes of a file under a new key and return the key.
+
+        Raises:
+            UnavailableError: The store does not take the bytes.
+        """
+        key = f"{workspace_id}/{new_id()}"
+        try:
+            await obstore.put_async(self._store, key, path)
+        except (StoreError, OSError) as error:
+            raise UnavailableError("The file could not be stored. Try again in a moment.") from error
+        return key
+
+    async def read(self, key: str) -> bytes:
+        """Return all bytes of a key.
+
+        Raises:
+            NotFoundError: There are no bytes under this key.
+            UnavailableError: The store does not answer.
+        """
+        return b"".join([part async for part in self.stream(key)])
+
+    async def stream(self, key: str) -> AsyncIterator[bytes]:
+        """Yield the bytes of a key in parts; raises like `read`."""
+        try:
+            found = await obstore.get_async(self._store, key)
+            async for part in found.stream(min_chunk_size=_READ_CHUNK):
+                yield bytes(part)
+        except FileNotFoundError as error:
+            raise NotFoundError("The stored file is gone.") from error
+        except (StoreError, OSError) as error:
+            raise UnavailableError("The stored file cannot be read now. Try again in a moment.") from error
+
+    async def remove(self, keys: Sequence[str]) -> None:
+        """Remove keys; those that are gone already are no error.
+
+        Raises:
+            UnavailableError: The store does not answer.
+        """
+        for key in keys:
+            try:
+                await obstore.delete_async(self._store, key)
+            except FileNotFoundError:
+                continue
+            except (StoreError, OSError) as error:
+                raise UnavailableError("A stored file could not be removed.") from error

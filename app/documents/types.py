@@ -1,0 +1,120 @@
+"""The values that documents are described by."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from pathlib import Path
+
+from app.core.ids import DocumentId, UserId, VersionId
+
+
+class Visibility(StrEnum):
+    """Who may read a document."""
+
+    WORKSPACE = "workspace"
+    RESTRICTED = "restricted"
+
+
+class Status(StrEnum):
+    """How far a document's newest version has come."""
+
+    QUEUED = "queued"
+    PARSING = "parsing"
+    CHUNKING = "chunking"
+    EMBEDDING = "embedding"
+    READY = "ready"
+    FAILED = "failed"
+
+    @property
+    def final(self) -> bool:
+        """Whether nothing more will happen without a new request."""
+        return self in (Status.READY, Status.FAILED)
+
+
+class Outcome(StrEnum):
+    """What an upload turned out to be."""
+
+    CREATED = "created"
+    IDENTICAL = "identical"
+    NEW_VERSION = "new_version"
+    SAME_CONTENT = "same_content"
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """A received file, spooled to a path that the service may read until the call returns."""
+
+    name: str
+    path: Path
+    visibility: Visibility
+
+
+@dataclass(frozen=True, slots=True)
+class UploadResult:
+    """What became of an upload."""
+
+    document_id: DocumentId
+    version_id: VersionId
+    outcome: Outcome
+    status: Status
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentView:
+    """A document as its readers see it: its newest version's progress, and sizes of that version."""
+
+    id: DocumentId
+    name: str
+    status: Status
+    stage: str
+    done: int
+    total: int
+    reason: str | None
+    detail: str | None
+    warnings: tuple[str, ...]
+    version_id: VersionId
+    page_count: int
+    chunk_count: int
+    size_bytes: int
+    visibility: Visibility
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentPage:
+    """One page of the canonical text of one version."""
+
+    number: int
+    label: str
+    text: str
+    version_id: VersionId
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentContent:
+    """Where the original bytes of a version are."""
+
+    name: str
+    media_type: str
+    size_bytes: int
+    blob_key: str
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentChanges:
+    """What to change; None leaves a field as it is."""
+
+    name: str | None = None
+    visibility: Visibility | None = None
+    grants: tuple[UserId, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeletionReceipt:
+    """What was removed where, in rows; `blobs` are removed by a job that was queued with the deletion."""
+
+    document_id: DocumentId
+    removed: Mapping[str, int]

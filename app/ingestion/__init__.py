@@ -1,0 +1,1 @@
+"""From stored bytes to searchable chunks: parse, chunk, embed, swap in."""

@@ -1,0 +1,133 @@
+"""What happens to a stored file, from top to bottom: claim, parse, chunk, embed, swap in."""
+
+import asyncio
+from dataclasses import dataclass
+
+import structlog
+
+from app.core.tenancy import WorkspaceScope
+from app.db.session import Database
+from app.documents.media_types import MediaType
+from app.documents.repository import lock_documents
+from app.documents.storage import BlobStore
+from app.documents.types import Status
+from app.ingestion import repository
+from app.ingestion.chunking import CHUNKER_VERSION, Chunk, chunk
+from app.ingestion.embedding import check_embeddings
+from app.ingestion.errors import ClaimLostError
+from app.ingestion.parsing.isolation import parse_isolated
+from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits
+from app.ingestion.repository import Claim
+from app.llm.types import Embedder
+
+log = structlog.get_logger(__name__)
+
+# A file whose processing ended a worker this often is given up, so that it cannot stop the others for ever.
+MAX_ATTEMPTS = 3
+# Chunks in one transaction: progress is visible often, and a transaction stays short.
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """How a run ended, for the log: ids and counts only."""
+
+    status: Status
+    chunks: int
+    reason: str | None
+
+
+class IngestionService:
+    """Makes stored files searchable. Running it again for the same content changes nothing."""
+
+    def __init__(self, database: Database, blobs: BlobStore, embedder: Embedder, limits: ParseLimits) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._embedder = embedder
+        self._limits = limits
+
+    async def run(self, scope: WorkspaceScope, sha256: str) -> Finished | None:
+        """Process one content to its end; None when there was nothing to do or the claim was lost.
+
+        A file that cannot be read ends as failed with a typed reason. Other errors pass to the queue, which runs
+        the job again.
+        """
+        async with self._database.workspace(scope) as session:
+            held = await repository.claim(session, scope, sha256)
+        if held is None:
+            return None
+        try:
+            return await self._process(scope, held)
+        except ParseFailure as failure:
+            return await self._fail(scope, held, failure.reason, failure.detail)
+        except ClaimLostError:
+            log.info("ingestion.claim_lost", workspace_id=str(scope.workspace_id), content=sha256)
+            return None
+
+    async def give_up(self, scope: WorkspaceScope, sha256: str) -> None:
+        """End a content whose job failed for reasons of ours as often as allowed."""
+        async with self._database.workspace(scope) as session:
+            held = await repository.claim(session, scope, sha256)
+        if held is not None:
+            await self._fail(scope, held, "internal", "The file could not be processed. Try again later.")
+
+    async def _process(self, scope: WorkspaceScope, held: Claim) -> Finished:
+        if held.attempts > MAX_ATTEMPTS:
+            return await self._fail(
+                scope, held, "worker_lost", "Processing this file stopped the worker several times. It was given up."
+            )
+        data = await self._blobs.read(held.blob_key)
+        parsed = await parse_isolated(data, MediaType(held.media_type), self._limits)
+        chunks = await self._chunk(scope, held, parsed)
+        await self._store_text(scope, held, parsed)
+        for start in range(0, len(chunks), _BATCH):
+            await self._store_batch(scope, held, parsed, chunks[start : start + _BATCH], total=len(chunks))
+        await self._swap_in(scope, held, parsed, len(chunks))
+        return Finished(Status.READY, len(chunks), None)
+
+    async def _chunk(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> tuple[Chunk, ...]:
+        async with self._database.workspace(scope) as session:
+            await repository.advance(session, scope, held, Status.CHUNKING, done=0, total=len(parsed.pages))
+        return await asyncio.to_thread(chunk, parsed.pages, self._embedder.count_tokens)
+
+    async def _store_text(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> None:
+        async with self._database.workspace(scope) as session:
+            await repository.advance(session, scope, held, Status.EMBEDDING, done=0, total=0)
+            await repository.insert_pages(session, scope, held.sha256, parsed)
+
+    async def _store_batch(
+        self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument, chunks: tuple[Chunk, ...], *, total: int
+    ) -> None:
+        """Embed a batch, then write it; no transaction is open while the model runs."""
+        raw = await self._embedder.embed_passages([item.text for item in chunks])
+        vectors = check_embeddings(raw, expected_count=len(chunks), dimension=self._embedder.dimension)
+        done = chunks[-1].ordinal + 1
+        async with self._database.workspace(scope) as session:
+            await repository.advance(session, scope, held, Status.EMBEDDING, done=done, total=total)
+            ids = await repository.insert_chunks(
+                session,
+                scope,
+                held.sha256,
+                chunks,
+                parser_version=parsed.parser_version,
+                chunker_version=CHUNKER_VERSION,
+            )
+            await repository.insert_embeddings(session, scope, held.sha256, self._embedder.model_id, ids, vectors)
+
+    async def _swap_in(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument, chunk_count: int) -> None:
+        async with self._database.workspace(scope) as session:
+            await lock_documents(session, scope)
+            await repository.swap_in(
+                session,
+                scope,
+                held,
+                parsed,
+                chunk_count=chunk_count,
+                chunker_version=CHUNKER_VERSION,
+                model=self._embedder.model_id,
+            )
+
+    async def _fail(self, scope: WorkspaceScope, held: Claim, reason: str, detail: str) -> Finished:
+        async with self._database.workspace(scope) as session:
+            await repository.fail(session, scope, held, reason=reason, detail=detail)
+        return Finished(Status.FAILED, 0, reason)
