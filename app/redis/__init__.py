@@ -1,0 +1,1 @@
+"""The two Redis servers; the only importer of the driver."""
