@@ -1,0 +1,1 @@
+"""Attacks that the service must withstand, run apart from the tests."""
