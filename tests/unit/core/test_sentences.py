@@ -1,0 +1,59 @@
+import itertools
+import time
+
+import pytest
+from hypothesis import given, strategies as st
+
+from app.core.sentences import sentence_spans
+
+
+def _sentences(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentence_spans(text)]
+
+
+@pytest.mark.parametrize(
+    "sentences",
+    [
+        ["Dr. Smith paid $3.50 to J. R. Jones, Inc. in Jan. 2020.", "See Fig. 3 and Sec. 4.2."],
+        ['"Is it?" he asked.', "Version 3.0 is out!", "Done."],
+        ["(See p. 4.)", "U.S. law applies.", "He lives in the U.S.", "The end..."],
+        ["What is vitamin C?", "Plan B works, e.g. on Fridays.", "It rose by 5%."],
+        ["1. Open the door.", "Then close it."],
+        ['A stray " mark.', "It joins nothing.", "At all."],
+    ],
+)
+def test_sentences_end_where_a_reader_ends_them(sentences: list[str]) -> None:
+    assert _sentences(" ".join(sentences)) == sentences
+
+
+def test_blank_lines_and_list_items_end_sentences_and_wrapped_lines_do_not() -> None:
+    text = "A heading\n\nText that is\nwrapped. More:\n- one\n- two\n2.13 Verify that\n2.14 Verify more"
+    expected = [
+        "A heading",
+        "Text that is\nwrapped.",
+        "More:",
+        "- one",
+        "- two",
+        "2.13 Verify that",
+        "2.14 Verify more",
+    ]
+    assert _sentences(text) == expected
+
+
+def test_full_width_stops_need_no_space() -> None:
+    assert _sentences("\u4f60\u597d\u3002\u518d\u89c1\u3002") == ["\u4f60\u597d\u3002", "\u518d\u89c1\u3002"]
+
+
+@given(st.text(alphabet=st.sampled_from(list("aB1.!? \n\t\f\"')-\u3002\u00a0\u2022"))) | st.text())
+def test_spans_are_ordered_and_hold_every_character_but_white_space(text: str) -> None:
+    spans = sentence_spans(text)
+    assert all(start < end for start, end in spans)
+    assert all(left[1] <= right[0] for left, right in itertools.pairwise(spans))
+    assert "".join("".join(text[start:end].split()) for start, end in spans) == "".join(text.split())
+
+
+@pytest.mark.parametrize("unit", ["word ", ".", ".)", " \n", "\n ", "a. ", "A.\n\n"])
+def test_a_megabyte_takes_linear_time(unit: str) -> None:
+    started = time.perf_counter()
+    sentence_spans(unit * (1_000_000 // len(unit)))
+    assert time.perf_counter() - started < 10
