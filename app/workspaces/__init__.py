@@ -1,0 +1,1 @@
+"""Users, workspaces, who belongs to them, and the only place that makes a `WorkspaceScope`."""
