@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Select, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -50,7 +50,7 @@ def _with_latest(scope: WorkspaceScope) -> Select[tuple[Document, Version, Conte
 async def find(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> DocumentRow | None:
     """Return a readable document, or None when there is no such document for this member."""
     row = (await session.execute(_with_latest(scope).where(Document.id == document_id))).one_or_none()
-    return DocumentRow(*row) if row else None
+    return DocumentRow(row[0], row[1], row[2]) if row else None
 
 
 async def page(
@@ -67,7 +67,7 @@ async def page(
         query = query.where(Content.status == status)
     if before is not None:
         query = query.where(tuple_(Document.created_at, Document.id) < tuple_(*before))
-    return [DocumentRow(*row) for row in (await session.execute(query)).all()]
+    return [DocumentRow(row[0], row[1], row[2]) for row in (await session.execute(query)).all()]
 
 
 async def find_named(
@@ -84,22 +84,6 @@ async def find_content(session: AsyncSession, scope: WorkspaceScope, sha256: str
     """Return the content with this hash, whoever brought it: for storing, never for showing."""
     query = select(Content).where(in_workspace(Content, scope), Content.sha256 == sha256)
     return (await session.execute(query)).scalar_one_or_none()
-
-
-async def insert_content(
-    session: AsyncSession, scope: WorkspaceScope, *, sha256: str, blob_key: str, media_type: str, size_bytes: int
-) -> None:
-    """Insert a queued content."""
-    await session.execute(
-        insert(Content).values(
-            workspace_id=scope.workspace_id,
-            sha256=sha256,
-            blob_key=blob_key,
-            media_type=media_type,
-            size_bytes=size_bytes,
-            created_by=scope.user_id,
-        )
-    )
 
 
 async def insert_document(session: AsyncSession, scope: WorkspaceScope, document: Document) -> None:
@@ -208,21 +192,16 @@ async def count_dependents(
     session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, sha256s: Sequence[str]
 ) -> dict[str, int]:
     """Count the rows that a deletion takes along, by table."""
-    of_content = {"pages": Page, "chunks": Chunk, "embeddings": ChunkEmbedding}
-    counts = {
-        name: await session.scalar(
-            select(func.count()).where(in_workspace(table, scope), table.content_sha256.in_(sha256s))
-        )
-        or 0
-        for name, table in of_content.items()
+    conditions: dict[str, tuple[ColumnElement[bool], ColumnElement[bool]]] = {
+        "versions": (in_workspace(Version, scope), Version.document_id == document_id),
+        "citations": (in_workspace(AnswerCitation, scope), AnswerCitation.document_id == document_id),
+        "pages": (in_workspace(Page, scope), Page.content_sha256.in_(sha256s)),
+        "chunks": (in_workspace(Chunk, scope), Chunk.content_sha256.in_(sha256s)),
+        "embeddings": (in_workspace(ChunkEmbedding, scope), ChunkEmbedding.content_sha256.in_(sha256s)),
     }
-    of_document = {"versions": Version, "citations": AnswerCitation}
-    return counts | {
-        name: await session.scalar(
-            select(func.count()).where(in_workspace(table, scope), table.document_id == document_id)
-        )
-        or 0
-        for name, table in of_document.items()
+    return {
+        name: (await session.execute(select(func.count()).where(*both))).scalar_one()
+        for name, both in conditions.items()
     }
 
 

@@ -1,33 +1,22 @@
 """What can be done with documents. Each public method is one use case, read top to bottom."""
 
 import asyncio
-import hashlib
-import unicodedata
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from app.core.errors import ConflictError, InvalidRequestError, NotFoundError
+from app.core.errors import InvalidRequestError, NotFoundError
 from app.core.identifiers import extract_identifiers
-from app.core.ids import DocumentId, VersionId, new_id
+from app.core.ids import DocumentId, VersionId
 from app.core.tenancy import WorkspaceScope
-from app.db.models import Content, Document
+from app.db.models import Document
 from app.db.session import Database
 from app.documents import repository
 from app.documents.access import require_change
-from app.documents.errors import (
-    DocumentTooLargeError,
-    EmptyDocumentError,
-    NameTakenError,
-    NotAMemberError,
-    NotFailedError,
-)
-from app.documents.media_types import MediaType, sniff
+from app.documents.errors import NameTakenError, NotAMemberError, NotFailedError
 from app.documents.repository import DocumentRow
 from app.documents.storage import BlobStore
 from app.documents.types import (
@@ -36,28 +25,17 @@ from app.documents.types import (
     DocumentContent,
     DocumentPage,
     DocumentView,
-    Outcome,
     Status,
     Upload,
     UploadResult,
     Visibility,
 )
-from app.jobs.payloads import IngestPayload, RemoveBlobsPayload
+from app.documents.uploads import Uploads, clean_name, start_ingestion
+from app.jobs.payloads import RemoveBlobsPayload
 from app.jobs.queue import JobQueue
 
-_HEAD_BYTES = 64 * 1024
-_MAX_NAME = 255
 # Progress is read from the row: often enough to look alive, rarely enough to cost nothing.
 _WATCH_SECONDS = 0.4
-
-
-@dataclass(frozen=True, slots=True)
-class _Received:
-    """A received file after a look at its bytes."""
-
-    sha256: str
-    size_bytes: int
-    media_type: MediaType
 
 
 class DocumentService:
@@ -67,29 +45,11 @@ class DocumentService:
         self._database = database
         self._blobs = blobs
         self._queue = queue
-        self._max_upload_bytes = max_upload_bytes
+        self._uploads = Uploads(database, blobs, queue, max_upload_bytes=max_upload_bytes)
 
     async def upload(self, scope: WorkspaceScope, upload: Upload) -> UploadResult:
-        """Take in a file: look at it, store its bytes, then write its rows and its job in one transaction.
-
-        Raises:
-            DocumentTooLargeError: It has more bytes than allowed.
-            EmptyDocumentError: It has none.
-            UnsupportedMediaTypeError: Its content is of no supported type.
-            InvalidRequestError: Its name cannot be used.
-        """
-        name = clean_name(upload.name)
-        received = await asyncio.to_thread(self._inspect, upload.path, name)
-        blob_key = await self._store_if_new(scope, upload.path, received.sha256)
-        try:
-            async with self._database.workspace(scope) as session:
-                result, blob_used = await self._record(session, scope, upload, name, received, blob_key)
-        except BaseException:
-            await self._discard(blob_key)
-            raise
-        if not blob_used:
-            await self._discard(blob_key)
-        return result
+        """Take in a file; see `Uploads.take`."""
+        return await self._uploads.take(scope, upload)
 
     async def get(self, scope: WorkspaceScope, document_id: DocumentId) -> DocumentView:
         """Return one document; raise `NotFoundError` when this member may not know of it."""
@@ -109,18 +69,20 @@ class DocumentService:
             rows = await repository.page(session, scope, status=status, limit=limit, before=before)
         return [_view(row) for row in rows]
 
-    async def watch(self, scope: WorkspaceScope, document_id: DocumentId) -> AsyncIterator[DocumentView]:
-        """Yield a document each time its progress changed, until its state is final.
+    async def watch(
+        self, scope: WorkspaceScope, document_id: DocumentId, *, since: DocumentView
+    ) -> AsyncIterator[DocumentView]:
+        """Yield a document each time it differs from what was seen last, until its state is final.
 
         No transaction is held between two looks. Raises `NotFoundError` when it is deleted meanwhile.
         """
-        last: DocumentView | None = None
-        while last is None or not last.status.final:
+        last = since
+        while not last.status.final:
+            await asyncio.sleep(_WATCH_SECONDS)
             view = await self.get(scope, document_id)
             if view != last:
                 yield view
             last = view
-            await asyncio.sleep(0 if view.status.final else _WATCH_SECONDS)
 
     async def page(
         self, scope: WorkspaceScope, document_id: DocumentId, number: int, version_id: VersionId | None
@@ -173,7 +135,7 @@ class DocumentService:
             require_change(scope, row.document)
             if row.content.status != Status.FAILED:
                 raise NotFailedError(f"This document is {row.content.status}; only a failed one can be tried again.")
-            await self._start(session, scope, row.content)
+            await start_ingestion(self._queue, session, scope, row.content)
             await session.refresh(row.content)
             return _view(row)
 
@@ -195,102 +157,6 @@ class DocumentService:
                 await self._queue.remove_blobs(session, RemoveBlobsPayload(workspace_id=scope.workspace_id, keys=keys))
         return DeletionReceipt(document_id, {"documents": 1, **removed, "blobs": len(keys)})
 
-    def _inspect(self, path: Path, name: str) -> _Received:
-        size = path.stat().st_size
-        if size == 0:
-            raise EmptyDocumentError("The file is empty.")
-        if size > self._max_upload_bytes:
-            limit = self._max_upload_bytes // (1024 * 1024)
-            raise DocumentTooLargeError(f"The file is larger than {limit} MiB, the most that is accepted.")
-        with path.open("rb") as file:
-            media_type = sniff(file.read(_HEAD_BYTES), name)
-            file.seek(0)
-            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        return _Received(sha256, size, media_type)
-
-    async def _store_if_new(self, scope: WorkspaceScope, path: Path, sha256: str) -> str | None:
-        async with self._database.workspace(scope) as session:
-            if await repository.find_content(session, scope, sha256):
-                return None
-        return await self._blobs.put(scope.workspace_id, path)
-
-    async def _record(
-        self,
-        session: AsyncSession,
-        scope: WorkspaceScope,
-        upload: Upload,
-        name: str,
-        received: _Received,
-        blob_key: str | None,
-    ) -> tuple[UploadResult, bool]:
-        """Write the rows of an upload and its job; tell whether the stored bytes are needed."""
-        await repository.lock_documents(session, scope)
-        content, blob_used = await self._content(session, scope, received, blob_key)
-        document = await repository.find_named(session, scope, name, upload.visibility)
-        is_new = document is None
-        if document is None:
-            document = _new_document(scope, name, upload.visibility)
-            await repository.insert_document(session, scope, document)
-        previous = document.latest_version_id
-        version_id = await repository.add_version(session, scope, document, received.sha256, VersionId(new_id()))
-        document.latest_version_id = version_id
-        if content.status == Status.READY:
-            document.current_version_id = version_id
-        else:
-            await self._start(session, scope, content)
-        await session.refresh(content)
-        outcome = await self._outcome(session, scope, document, content, is_new=is_new, same=previous == version_id)
-        return (
-            UploadResult(DocumentId(document.id), version_id, outcome, Status(content.status), tuple(content.warnings)),
-            blob_used,
-        )
-
-    async def _content(
-        self, session: AsyncSession, scope: WorkspaceScope, received: _Received, blob_key: str | None
-    ) -> tuple[Content, bool]:
-        content = await repository.find_content(session, scope, received.sha256)
-        if content is not None:
-            return content, False
-        if blob_key is None:
-            raise ConflictError("The same file was deleted at this very moment. Upload it again.")
-        await repository.insert_content(
-            session,
-            scope,
-            sha256=received.sha256,
-            blob_key=blob_key,
-            media_type=received.media_type,
-            size_bytes=received.size_bytes,
-        )
-        content = await repository.find_content(session, scope, received.sha256)
-        if content is None:
-            raise NotFoundError("The stored file is gone.")
-        return content, True
-
-    async def _start(self, session: AsyncSession, scope: WorkspaceScope, content: Content) -> None:
-        """Queue a content that is not ready; one that failed begins anew."""
-        await repository.requeue_content(session, scope, content.sha256)
-        await self._queue.ingest(
-            session,
-            IngestPayload(workspace_id=scope.workspace_id, content_sha256=content.sha256, user_id=scope.user_id),
-        )
-
-    async def _outcome(
-        self,
-        session: AsyncSession,
-        scope: WorkspaceScope,
-        document: Document,
-        content: Content,
-        *,
-        is_new: bool,
-        same: bool,
-    ) -> Outcome:
-        if same:
-            return Outcome.IDENTICAL
-        if not is_new:
-            return Outcome.NEW_VERSION
-        elsewhere = await repository.same_content_readable(session, scope, content.sha256, DocumentId(document.id))
-        return Outcome.SAME_CONTENT if elsewhere else Outcome.CREATED
-
     async def _apply(
         self, session: AsyncSession, scope: WorkspaceScope, document: Document, changes: DocumentChanges
     ) -> None:
@@ -309,36 +175,6 @@ class DocumentService:
             readers = [*(changes.grants or ()), scope.user_id]
             await repository.add_grants(session, scope, DocumentId(document.id), readers)
         await session.refresh(document)
-
-    async def _discard(self, blob_key: str | None) -> None:
-        if blob_key is not None:
-            await asyncio.shield(self._blobs.remove([blob_key]))
-
-
-def clean_name(name: str) -> str:
-    """Return a document name in one normal form: NFC, no folders, no control characters.
-
-    Raises:
-        InvalidRequestError: Nothing is left, or it is longer than 255 characters.
-    """
-    base = unicodedata.normalize("NFC", name).replace("\\", "/").rsplit("/", 1)[-1]
-    cleaned = " ".join("".join(char for char in base if unicodedata.category(char) not in {"Cc", "Cs"}).split())
-    if not cleaned or cleaned in {".", ".."}:
-        raise InvalidRequestError("The document needs a name.")
-    if len(cleaned) > _MAX_NAME:
-        raise InvalidRequestError(f"The document's name is longer than {_MAX_NAME} characters.")
-    return cleaned
-
-
-def _new_document(scope: WorkspaceScope, name: str, visibility: Visibility) -> Document:
-    return Document(
-        workspace_id=scope.workspace_id,
-        id=new_id(),
-        name=name,
-        visibility=visibility,
-        identifiers=sorted(extract_identifiers(name)),
-        created_by=scope.user_id,
-    )
 
 
 async def _required(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> DocumentRow:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
+from typing import BinaryIO
 
 from app.core.ids import DocumentId, UserId, VersionId
 
@@ -43,10 +43,10 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A received file, spooled to a path that the service may read until the call returns."""
+    """A received file, open for reading and seeking until the call returns."""
 
     name: str
-    path: Path
+    file: BinaryIO
     visibility: Visibility
 
 

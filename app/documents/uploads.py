@@ -1,0 +1,192 @@
+"""Taking in a file: look at it, store its bytes, then write its rows and its job in one transaction."""
+
+import asyncio
+import hashlib
+import os
+import unicodedata
+from dataclasses import dataclass
+from typing import BinaryIO
+
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from app.core.errors import ConflictError, InvalidRequestError
+from app.core.identifiers import extract_identifiers
+from app.core.ids import DocumentId, VersionId, new_id
+from app.core.tenancy import WorkspaceScope
+from app.db.models import Content, Document
+from app.db.session import Database
+from app.documents import repository
+from app.documents.errors import DocumentTooLargeError, EmptyDocumentError
+from app.documents.media_types import MediaType, sniff
+from app.documents.storage import BlobStore
+from app.documents.types import Outcome, Status, Upload, UploadResult, Visibility
+from app.jobs.payloads import IngestPayload
+from app.jobs.queue import JobQueue
+
+_HEAD_BYTES = 64 * 1024
+_READ_BYTES = 1024 * 1024
+_MAX_NAME = 255
+# Signs that reverse the order of what follows: a name must read as it is stored.
+_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@dataclass(frozen=True, slots=True)
+class _Received:
+    """A received file after a look at its bytes."""
+
+    name: str
+    visibility: Visibility
+    sha256: str
+    size_bytes: int
+    media_type: MediaType
+
+
+class Uploads:
+    """Takes in files of one workspace at a time. Taking in the same file again changes nothing."""
+
+    def __init__(self, database: Database, blobs: BlobStore, queue: JobQueue, *, max_upload_bytes: int) -> None:
+        self._database = database
+        self._blobs = blobs
+        self._queue = queue
+        self._max_upload_bytes = max_upload_bytes
+
+    async def take(self, scope: WorkspaceScope, upload: Upload) -> UploadResult:
+        """Take in a file and queue what has to be done with it.
+
+        Raises:
+            DocumentTooLargeError: It has more bytes than allowed.
+            EmptyDocumentError: It has none.
+            UnsupportedMediaTypeError: Its content is of no supported type.
+            InvalidRequestError: Its name cannot be used.
+        """
+        received = await asyncio.to_thread(self._inspect, upload)
+        blob_key = await self._store_if_new(scope, upload, received.sha256)
+        unused = blob_key
+        try:
+            async with self._database.workspace(scope) as session:
+                await repository.lock_documents(session, scope)
+                content = await self._content(session, scope, received, blob_key)
+                result = await self._record(session, scope, received, content)
+            unused = None if content.blob_key == blob_key else blob_key
+        finally:
+            if unused is not None:
+                await asyncio.shield(self._blobs.remove([unused]))
+        return result
+
+    def _inspect(self, upload: Upload) -> _Received:
+        name = clean_name(upload.name)
+        size = upload.file.seek(0, os.SEEK_END)
+        if size == 0:
+            raise EmptyDocumentError("The file is empty.")
+        if size > self._max_upload_bytes:
+            limit = self._max_upload_bytes // (1024 * 1024)
+            raise DocumentTooLargeError(f"The file is larger than {limit} MiB, the most that is accepted.")
+        upload.file.seek(0)
+        media_type = sniff(upload.file.read(_HEAD_BYTES), name)
+        upload.file.seek(0)
+        sha256 = _sha256(upload.file)
+        return _Received(name, upload.visibility, sha256, size, media_type)
+
+    async def _store_if_new(self, scope: WorkspaceScope, upload: Upload, sha256: str) -> str | None:
+        async with self._database.workspace(scope) as session:
+            if await repository.find_content(session, scope, sha256):
+                return None
+        return await self._blobs.put(scope.workspace_id, upload.file)
+
+    async def _content(
+        self, session: AsyncSession, scope: WorkspaceScope, received: _Received, blob_key: str | None
+    ) -> Content:
+        """Return the row of these bytes; a concurrent upload may have made it since the bytes were stored."""
+        content = await repository.find_content(session, scope, received.sha256)
+        if content is not None:
+            return content
+        if blob_key is None:
+            raise ConflictError("The same file was deleted at this very moment. Upload it again.")
+        content = Content(
+            workspace_id=scope.workspace_id,
+            sha256=received.sha256,
+            blob_key=blob_key,
+            media_type=received.media_type,
+            size_bytes=received.size_bytes,
+            created_by=scope.user_id,
+        )
+        session.add(content)
+        await session.flush()  # the version refers to the row
+        return content
+
+    async def _record(
+        self, session: AsyncSession, scope: WorkspaceScope, received: _Received, content: Content
+    ) -> UploadResult:
+        """Write the document and its version, and queue the content unless it is ready."""
+        document, is_new = await self._document(session, scope, received)
+        previous = document.latest_version_id
+        version_id = await repository.add_version(session, scope, document, content.sha256, VersionId(new_id()))
+        document.latest_version_id = version_id
+        if content.status == Status.READY:
+            document.current_version_id = version_id
+        else:
+            await start_ingestion(self._queue, session, scope, content)
+        if previous == version_id:
+            outcome = Outcome.IDENTICAL
+        elif not is_new:
+            outcome = Outcome.NEW_VERSION
+        else:
+            outcome = await self._outcome_of_new(session, scope, document, content)
+        return UploadResult(
+            DocumentId(document.id), version_id, outcome, Status(content.status), tuple(content.warnings)
+        )
+
+    async def _document(
+        self, session: AsyncSession, scope: WorkspaceScope, received: _Received
+    ) -> tuple[Document, bool]:
+        known = await repository.find_named(session, scope, received.name, received.visibility)
+        if known is not None:
+            return known, False
+        document = Document(
+            workspace_id=scope.workspace_id,
+            id=new_id(),
+            name=received.name,
+            visibility=received.visibility,
+            identifiers=sorted(extract_identifiers(received.name)),
+            created_by=scope.user_id,
+        )
+        await repository.insert_document(session, scope, document)
+        return document, True
+
+    async def _outcome_of_new(
+        self, session: AsyncSession, scope: WorkspaceScope, document: Document, content: Content
+    ) -> Outcome:
+        document_id = DocumentId(document.id)
+        elsewhere = await repository.same_content_readable(session, scope, content.sha256, document_id)
+        return Outcome.SAME_CONTENT if elsewhere else Outcome.CREATED
+
+
+def _sha256(file: BinaryIO) -> str:
+    digest = hashlib.sha256()
+    while part := file.read(_READ_BYTES):
+        digest.update(part)
+    return digest.hexdigest()
+
+
+async def start_ingestion(queue: JobQueue, session: AsyncSession, scope: WorkspaceScope, content: Content) -> None:
+    """Queue a content that is not ready; one that failed begins anew."""
+    await repository.requeue_content(session, scope, content.sha256)
+    await session.refresh(content)
+    payload = IngestPayload(workspace_id=scope.workspace_id, content_sha256=content.sha256, user_id=scope.user_id)
+    await queue.ingest(session, payload)
+
+
+def clean_name(name: str) -> str:
+    """Return a document name in one normal form: NFC, no folders, no control or reordering characters.
+
+    Raises:
+        InvalidRequestError: Nothing is left, or it is longer than 255 characters.
+    """
+    base = unicodedata.normalize("NFC", name).replace("\\", "/").rsplit("/", 1)[-1]
+    kept = (char for char in base if unicodedata.category(char) not in {"Cc", "Cs"} and char not in _BIDI_CONTROLS)
+    cleaned = " ".join("".join(kept).split())
+    if not cleaned or cleaned in {".", ".."}:
+        raise InvalidRequestError("The document needs a name.")
+    if len(cleaned) > _MAX_NAME:
+        raise InvalidRequestError(f"The document's name is longer than {_MAX_NAME} characters.")
+    return cleaned

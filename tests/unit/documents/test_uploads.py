@@ -1,0 +1,43 @@
+import unicodedata
+
+import pytest
+from hypothesis import given, strategies as st
+
+from app.core.errors import InvalidRequestError
+from app.documents.uploads import clean_name
+
+
+@pytest.mark.parametrize(
+    ("given_name", "kept"),
+    [
+        ("report.pdf", "report.pdf"),
+        ("C:\\Users\\someone\\report.pdf", "report.pdf"),
+        ("../../etc/passwd", "passwd"),
+        ("  many   spaces .txt ", "many spaces .txt"),
+        ("line\nbreak\x00.txt", "linebreak.txt"),
+        ("invoice\u202efdp.exe", "invoicefdp.exe"),
+        ("e\u0301tude.md", "\u00e9tude.md"),
+        ("half\ud800.txt", "half.txt"),
+    ],
+)
+def test_name_keeps_what_a_reader_sees(given_name: str, kept: str) -> None:
+    assert clean_name(given_name) == kept
+
+
+@pytest.mark.parametrize("name", ["", "   ", "..", "folder/", "\x00\x1f", "x" * 256])
+def test_name_that_says_nothing_or_too_much_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRequestError):
+        clean_name(name)
+
+
+@given(st.text(max_size=200))
+def test_clean_name_is_stable_and_storable(name: str) -> None:
+    try:
+        cleaned = clean_name(name)
+    except InvalidRequestError:
+        return
+    assert clean_name(cleaned) == cleaned
+    assert unicodedata.is_normalized("NFC", cleaned)
+    assert "\x00" not in cleaned
+    assert "/" not in cleaned
+    cleaned.encode("utf-8")
