@@ -1,0 +1,1 @@
+"""Answers only with verified quotes, or says why there is no answer."""

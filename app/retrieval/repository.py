@@ -1,0 +1,92 @@
+"""Runs the statements of retrieval. Private to this package."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row
+from sqlalchemy.ext.asyncio import AsyncSession
+
+from app.core.ids import ChunkId
+from app.core.tenancy import WorkspaceScope
+from app.db.sql import load_sql
+from app.llm.types import Vectors
+from app.retrieval.fusion import FusionSettings
+from app.retrieval.types import ArmRanks, CorpusState, PageStart, Passage
+
+_QUERIES = "app.retrieval.queries"
+
+
+@dataclass(frozen=True, slots=True)
+class HybridQuery:
+    """A question in the forms that the three arms read."""
+
+    text: str
+    identifiers: Sequence[str]
+    vector: Vectors
+    model: str
+
+
+async def find_passages(
+    session: AsyncSession, scope: WorkspaceScope, query: HybridQuery, settings: FusionSettings, limit: int
+) -> tuple[Passage, ...]:
+    """Return the best passages, best first."""
+    rows = await session.execute(
+        load_sql(_QUERIES, "hybrid"),
+        {
+            **_reader(scope),
+            **settings.parameters(),
+            "question": query.text,
+            "identifiers": list(query.identifiers),
+            "embedding": _vector_literal(query.vector),
+            "model": query.model,
+            "result_limit": limit,
+        },
+    )
+    return tuple(_found(row) for row in rows)
+
+
+async def find_chunk(session: AsyncSession, scope: WorkspaceScope, chunk_id: ChunkId) -> Passage | None:
+    """Return one chunk that this user may read through any version, or None."""
+    rows = await session.execute(load_sql(_QUERIES, "chunk"), {**_reader(scope), "chunk_id": chunk_id})
+    row = rows.one_or_none()
+    return _passage(row) if row else None
+
+
+async def read_corpus_state(session: AsyncSession, scope: WorkspaceScope) -> CorpusState:
+    """Return what this user can search now."""
+    row = (await session.execute(load_sql(_QUERIES, "corpus_state"), _reader(scope))).one()
+    return CorpusState(row.documents_readable, row.documents_ready, row.documents_in_progress, row.corpus_version)
+
+
+def _reader(scope: WorkspaceScope) -> dict[str, object]:
+    return {"workspace_id": scope.workspace_id, "user_id": scope.user_id}
+
+
+def _vector_literal(vector: Vectors) -> str:
+    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
+
+
+def _passage(row: Row[Any], score: float = 0.0, arms: ArmRanks | None = None, similarity: float = 0.0) -> Passage:
+    return Passage(
+        chunk_id=row.chunk_id,
+        document_id=row.document_id,
+        document_name=row.document_name,
+        version_id=row.version_id,
+        content_sha256=row.content_sha256,
+        page_start=row.page_start,
+        page_end=row.page_end,
+        start=row.start_offset,
+        end=row.end_offset,
+        text=row.text,
+        heading=row.heading,
+        pages=tuple(PageStart(row.page_start + n, offset) for n, offset in enumerate(row.page_offsets)),
+        score=score,
+        arms=arms or ArmRanks(),
+        similarity=similarity,
+    )
+
+
+def _found(row: Row[Any]) -> Passage:
+    arms = ArmRanks(row.identifier_rank, row.keyword_rank, row.vector_rank)
+    return _passage(row, float(row.score), arms, float(row.similarity))

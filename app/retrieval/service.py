@@ -1,0 +1,57 @@
+"""Search inside one workspace, for one reader."""
+
+from app.core.errors import NotFoundError
+from app.core.identifiers import extract_identifiers
+from app.core.ids import ChunkId
+from app.core.tenancy import WorkspaceScope
+from app.db.session import Database
+from app.llm.types import Embedder
+from app.retrieval import repository
+from app.retrieval.fusion import FusionSettings
+from app.retrieval.repository import HybridQuery
+from app.retrieval.types import CorpusState, Passage
+
+
+class RetrievalService:
+    """Finds passages; every statement is limited to the workspace and to what the user may read."""
+
+    def __init__(self, database: Database, embedder: Embedder, settings: FusionSettings | None = None) -> None:
+        self._database = database
+        self._embedder = embedder
+        self._settings = settings or FusionSettings()
+
+    async def search(self, scope: WorkspaceScope, query: str, limit: int = 8) -> tuple[Passage, ...]:
+        """Return the passages that a question is about, best first.
+
+        Args:
+            scope: Whose documents are searched, and for whom.
+            query: A question or a few words; any characters.
+            limit: Most passages to return.
+        """
+        text = clean_query(query)
+        vector = await self._embedder.embed_query(text)  # before the transaction: no connection waits for a model
+        hybrid = HybridQuery(text, extract_identifiers(text), vector, self._embedder.model_id)
+        async with self._database.workspace(scope) as session:
+            return await repository.find_passages(session, scope, hybrid, self._settings, limit)
+
+    async def chunk(self, scope: WorkspaceScope, chunk_id: ChunkId) -> Passage:
+        """Return one chunk, also of a version that was replaced.
+
+        Raises:
+            NotFoundError: No such chunk that this user may read.
+        """
+        async with self._database.workspace(scope) as session:
+            passage = await repository.find_chunk(session, scope, chunk_id)
+        if passage is None:
+            raise NotFoundError("There is no such chunk.")
+        return passage
+
+    async def corpus_state(self, scope: WorkspaceScope) -> CorpusState:
+        """Return how much this user can search now, and what is still being processed."""
+        async with self._database.workspace(scope) as session:
+            return await repository.read_corpus_state(session, scope)
+
+
+def clean_query(text: str) -> str:
+    """Return the text without NUL and lone surrogates, which Postgres refuses."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8").strip()
