@@ -11,7 +11,6 @@ import procrastinate
 from app.answering.service import AnsweringService
 from app.auth.jwks import JwksCache
 from app.auth.tokens import TokenVerifier
-from app.core.clock import utc_now
 from app.core.config import Settings
 from app.db.engine import create_engine
 from app.db.session import Database
@@ -67,12 +66,13 @@ async def build_services(settings: Settings) -> AsyncIterator[Services]:
         stack.push_async_callback(keys.aclose)
         embedder = await asyncio.to_thread(LocalEmbedder.load, settings.model_path, settings.embedding_threads)
         stack.callback(embedder.close)
-        yield _compose(settings, Database(engine), redis, keys, embedder)
+        yield compose_services(settings, Database(engine), redis, keys, embedder)
 
 
-def _compose(
+def compose_services(
     settings: Settings, database: Database, redis: RedisClients, keys: JwksCache, embedder: Embedder
 ) -> Services:
+    """Build the services on connections that the caller has opened and will close."""
     blobs = BlobStore(open_store(settings))
     app = queue_app(settings.database_url.get_secret_value())
     queue = JobQueue(app)
@@ -87,7 +87,7 @@ def _compose(
         queue_app=app,
         queue=queue,
         embedder=embedder,
-        workspaces=WorkspaceService(database, utc_now),
+        workspaces=WorkspaceService(database, queue),
         documents=DocumentService(database, blobs, queue, max_upload_bytes=settings.max_upload_bytes),
         ingestion=IngestionService(database, blobs, embedder, _parse_limits(settings)),
         retrieval=retrieval,

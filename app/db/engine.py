@@ -6,17 +6,19 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from app.core.errors import ConfigurationError, UnavailableError
 
-_UNBOUND_ROLE = text(
+# A role that can become an unbound one by SET ROLE is not bound either: hence membership, not inherited rights.
+_ROLE = text(
     """
-    SELECT r.rolname,
-           r.rolsuper,
-           r.rolbypassrls,
+    SELECT current_user AS name,
+           EXISTS (
+               SELECT 1 FROM pg_roles r
+               WHERE (r.rolsuper OR r.rolbypassrls) AND pg_has_role(current_user, r.oid, 'MEMBER')
+           ) AS bypasses,
            EXISTS (
                SELECT 1 FROM pg_class c
                WHERE c.relname = 'documents' AND c.relnamespace = 'public'::regnamespace
-                 AND pg_has_role(current_user, c.relowner, 'USAGE')
+                 AND pg_has_role(current_user, c.relowner, 'MEMBER')
            ) AS owns_tables
-    FROM pg_roles r WHERE r.rolname = current_user
     """
 )
 
@@ -35,6 +37,7 @@ def create_engine(url: str, *, pool_size: int) -> AsyncEngine:
         pool_timeout=5,
         pool_pre_ping=True,
         pool_recycle=1_800,
+        hide_parameters=True,  # errors are logged, and parameters are questions and document text
         connect_args={
             "connect_timeout": 5,
             "application_name": "groundeddocs",
@@ -52,11 +55,11 @@ async def check_role(engine: AsyncEngine) -> None:
     """
     try:
         async with engine.connect() as connection:
-            row = (await connection.execute(_UNBOUND_ROLE)).one()
+            row = (await connection.execute(_ROLE)).one()
     except OperationalError as error:
         raise UnavailableError("The database is out of reach.") from error
-    if row.rolsuper or row.rolbypassrls or row.owns_tables:
+    if row.bypasses or row.owns_tables:
         raise ConfigurationError(
-            f"The database role '{row.rolname}' is not bound by row-level security. "
+            f"The database role '{row.name}' is not bound by row-level security. "
             "Set DATABASE_URL to the application role (groundeddocs_app)."
         )

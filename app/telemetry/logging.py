@@ -12,7 +12,10 @@ from types import TracebackType
 import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
-_NOISY = {"httpx": logging.WARNING, "httpcore": logging.WARNING, "uvicorn.access": logging.WARNING}
+# Some of these write addresses with their queries, or at debug level whole answers.
+_NOISY = {
+    name: logging.WARNING for name in ("httpx", "httpcore", "uvicorn.access", "sse_starlette", "python_multipart")
+}
 _MAX_FRAMES = 30
 
 
