@@ -13,9 +13,7 @@ import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 # Some of these write addresses with their queries, or at debug level whole answers.
-_NOISY = {
-    name: logging.WARNING for name in ("httpx", "httpcore", "uvicorn.access", "sse_starlette", "python_multipart")
-}
+_NOISY = dict.fromkeys(("httpx", "httpcore", "uvicorn.access", "sse_starlette", "python_multipart"), logging.WARNING)
 _MAX_FRAMES = 30
 
 
