@@ -1,0 +1,1 @@
+"""From the bytes of a file to its canonical text, in a process of its own."""

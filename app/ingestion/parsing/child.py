@@ -1,0 +1,73 @@
+"""The parsing process: `python -m app.ingestion.parsing.child MEDIA_TYPE LIMITS`, file on stdin, JSON on stdout.
+
+It first takes from itself what a hostile file could use: memory, processor time, files, core dumps and
+the size of its answer. Then nothing that happens here can harm the worker that started it.
+"""
+
+import dataclasses
+import json
+import os
+import resource
+import sys
+
+from app.documents.media_types import MediaType
+from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits
+
+EXIT_MEMORY = 70
+"""Exit status when memory ran out; there may be none left to say so in words."""
+
+_OPEN_FILES = 32
+_BYTES_A_CHARACTER = 8
+_BYTES_BESIDE_TEXT = 16 * 1024 * 1024
+
+
+def answer_bytes(limits: ParseLimits) -> int:
+    """Return the most bytes that an answer within the limits can have."""
+    return limits.max_characters * _BYTES_A_CHARACTER + _BYTES_BESIDE_TEXT
+
+
+def main() -> None:
+    """Parse one file."""
+    media_type, limits = MediaType(sys.argv[1]), ParseLimits(**json.loads(sys.argv[2]))
+    _confine(limits)
+    try:
+        answer = _parse(media_type, limits)
+        sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode())
+        sys.stdout.buffer.flush()
+    except MemoryError:
+        os._exit(EXIT_MEMORY)
+    os._exit(0)  # skips the libraries' clean-up, which can crash after a damaged file
+
+
+def _confine(limits: ParseLimits) -> None:
+    for kind, most in (
+        (resource.RLIMIT_AS, limits.memory_bytes),
+        (resource.RLIMIT_CPU, limits.seconds),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES),
+        (resource.RLIMIT_FSIZE, answer_bytes(limits)),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        _, ceiling = resource.getrlimit(kind)
+        bound = most if ceiling == resource.RLIM_INFINITY else min(most, ceiling)
+        resource.setrlimit(kind, (bound, bound))
+
+
+def _parse(media_type: MediaType, limits: ParseLimits) -> dict[str, object]:
+    try:
+        return {"document": dataclasses.asdict(_read(media_type, sys.stdin.buffer.read(), limits))}
+    except ParseFailure as failure:
+        return {"failure": failure.reason}
+
+
+def _read(media_type: MediaType, data: bytes, limits: ParseLimits) -> ParsedDocument:
+    if media_type is MediaType.PDF:
+        from app.ingestion.parsing.pdf import parse_pdf  # noqa: PLC0415 (loads pdfium, under the limits)
+
+        return parse_pdf(data, limits)
+    from app.ingestion.parsing.text import parse_text  # noqa: PLC0415 (a PDF does not need it)
+
+    return parse_text(data, limits)
+
+
+if __name__ == "__main__":
+    main()

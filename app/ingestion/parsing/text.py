@@ -1,0 +1,69 @@
+"""Reads plain text and Markdown of any encoding."""
+
+import codecs
+
+from charset_normalizer import from_bytes
+
+from app.ingestion.parsing.canonical import clean, split_long, tidy
+from app.ingestion.parsing.furniture import take_out_furniture
+from app.ingestion.parsing.types import (
+    PARSER_VERSION,
+    ParsedDocument,
+    ParsedPage,
+    ParseFailure,
+    ParseLimits,
+    ParseReason,
+)
+from app.ingestion.parsing.warnings import no_text_warnings
+
+# UTF-32 first: its little-endian mark begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_SAMPLE = 64 * 1024
+
+
+def parse_text(data: bytes, limits: ParseLimits) -> ParsedDocument:
+    """Return the canonical text of a text file; form feeds end pages, and long stretches are cut into pages.
+
+    Lines and Markdown marks stay as they are: in a text file a hyphen at a line end is the author's.
+
+    Raises:
+        ParseFailure: It has no text, or exceeds a limit.
+    """
+    text = decode(data)
+    if len(text) > limits.max_characters:
+        raise ParseFailure(ParseReason.TOO_MANY_CHARACTERS)
+    sheets = [clean(sheet) for sheet in text.split("\f")]
+    bodies = take_out_furniture([tidy(sheet) for sheet in sheets]) if len(sheets) > 1 else [(sheets[0], ())]
+    pieces = [(piece, furniture) for body, furniture in bodies for piece in split_long(_ended(body, len(bodies)))]
+    if len(pieces) > limits.max_pages:
+        raise ParseFailure(ParseReason.TOO_MANY_PAGES)
+    pages = tuple(
+        ParsedPage(number, str(number), piece, furniture, has_text=bool(piece.strip()))
+        for number, (piece, furniture) in enumerate(pieces, start=1)
+    )
+    if not any(page.has_text for page in pages):
+        raise ParseFailure(ParseReason.NO_TEXT)
+    return ParsedDocument(pages, no_text_warnings(pages), PARSER_VERSION)
+
+
+def decode(data: bytes) -> str:
+    """Return the text of bytes in the encoding that their mark, their form or their letters speak for."""
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :].decode(encoding, "replace")
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        best = from_bytes(data[:_SAMPLE]).best()
+        return data.decode(best.encoding if best else "utf-8", "replace")
+
+
+def _ended(body: str, sheets: int) -> str:
+    """Let a sheet end with its last line, so that the joined text keeps a border between sheets."""
+    return body + "\n" if sheets > 1 and body and not body.endswith("\n") else body

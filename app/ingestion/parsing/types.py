@@ -1,0 +1,94 @@
+"""What parsing takes and gives, and how it can fail."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+PARSER_VERSION = "1"
+"""Part of every chunk id. Raise it when the same bytes would give another canonical text."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParseLimits:
+    """The most that one file may take.
+
+    Attributes:
+        seconds: Wall clock, and also processor time.
+        memory_bytes: Address space of the parsing process.
+        max_pages: Pages of the document.
+        max_characters: Characters of its canonical text.
+    """
+
+    seconds: int
+    memory_bytes: int
+    max_pages: int
+    max_characters: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedPage:
+    """One page of the canonical text.
+
+    Attributes:
+        number: Position from 1.
+        label: The number printed on it, such as "iv"; the position where there is none.
+        text: Its canonical text. The pages' texts joined are the text of the version.
+        furniture: Repeated headers, footers and page numbers that were taken out, for display.
+        has_text: Whether any text was found; false for a scan.
+    """
+
+    number: int
+    label: str
+    text: str
+    furniture: tuple[str, ...]
+    has_text: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedDocument:
+    """The canonical text of a file, with what its owner should know about it."""
+
+    pages: tuple[ParsedPage, ...]
+    warnings: tuple[str, ...]
+    parser_version: str
+
+
+class ParseReason(StrEnum):
+    """Why a file could not be read."""
+
+    ENCRYPTED = "encrypted"
+    NO_TEXT = "no_text"
+    CORRUPT = "corrupt"
+    TOO_MANY_PAGES = "too_many_pages"
+    TOO_MANY_CHARACTERS = "too_many_characters"
+    PARSE_TIMEOUT = "parse_timeout"
+    PARSE_MEMORY = "parse_memory"
+    LOW_TEXT_QUALITY = "low_text_quality"
+    UNSUPPORTED = "unsupported"
+
+
+_DETAILS = {
+    ParseReason.ENCRYPTED: "The file is encrypted. Remove the password and upload it again.",
+    ParseReason.NO_TEXT: "The file holds no text; it may be a scan. Recognise its text (OCR) and upload it again.",
+    ParseReason.CORRUPT: "The file is damaged and cannot be read. Save or export it anew and upload it again.",
+    ParseReason.TOO_MANY_PAGES: "The file has more pages than allowed. Split it and upload the parts.",
+    ParseReason.TOO_MANY_CHARACTERS: "The file holds more text than allowed. Split it and upload the parts.",
+    ParseReason.PARSE_TIMEOUT: "Reading the file took too long. Split it, or save it anew, and upload it again.",
+    ParseReason.PARSE_MEMORY: "Reading the file took too much memory. Split it, or save it anew, and upload it again.",
+    ParseReason.LOW_TEXT_QUALITY: "The file's text cannot be extracted in a readable form (its fonts do not say which "
+    "characters they show). Export it anew, or recognise its text (OCR), and upload it again.",
+    ParseReason.UNSUPPORTED: "Files of this type cannot be read.",
+}
+
+
+class ParseFailure(Exception):  # noqa: N818 (an ordinary outcome of parsing, named as the status shows it)
+    """A file has no usable text.
+
+    Attributes:
+        reason: Why, for programs.
+        detail: Why and what to do, for its owner.
+    """
+
+    def __init__(self, reason: ParseReason) -> None:
+        super().__init__(reason.value)
+        self.reason = reason
+        self.detail = _DETAILS[reason]
