@@ -1,0 +1,44 @@
+"""What all request and response bodies share."""
+
+import unicodedata
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
+
+_NUL = "\x00"
+
+
+class RequestBody(BaseModel):
+    """A body that a client sends: unknown fields are refused, and so is U+0000, which Postgres cannot store."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_nul(cls, value: Any) -> Any:
+        if _holds_nul(value):
+            raise ValueError("must not contain U+0000")
+        return value
+
+
+class ReadModel(BaseModel):
+    """A body that the service answers with, read from one of its values."""
+
+    model_config = ConfigDict(from_attributes=True, frozen=True)
+
+
+def _holds_nul(value: object) -> bool:
+    if isinstance(value, str):
+        return _NUL in value
+    if isinstance(value, dict):
+        return any(_holds_nul(key) or _holds_nul(member) for key, member in value.items())
+    return isinstance(value, list) and any(_holds_nul(member) for member in value)
+
+
+def _one_line(value: str) -> str:
+    if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in value):
+        raise ValueError("must be one line without control characters")
+    return value
+
+
+OneLine = Annotated[str, AfterValidator(_one_line)]
