@@ -17,6 +17,7 @@ _ENDS = re.compile(r"(?<=\?)\s+")
 _REFERS_BACK = re.compile(r"\b(?:he|she|it|they|him|them|his|hers?|its|their|this|that|these|those)\b", re.IGNORECASE)
 _FILE_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,4}$", re.IGNORECASE)
 _COUNT = re.compile(r"\d{1,2}|\d+(?:st|nd|rd|th)")
+_COMPARES = re.compile(r"\b(?:between|compare\w*|differ\w*|versus|vs|from)\b", re.IGNORECASE)
 _LISTED = re.compile(r",?\s+and\s+|,\s+", re.IGNORECASE)
 
 
@@ -107,13 +108,13 @@ def _stands_alone(part: str) -> bool:
 
 
 def _by_identifier(text: str) -> list[str]:
-    """Return the question once for each of the numbers that it lists side by side."""
+    """Return the question once for each of two numbers that it lists side by side, unless it compares them."""
     for match in _LISTED.finditer(text):
         left, right = text[: match.start()].rsplit(maxsplit=1), text[match.end() :].split(maxsplit=1)
         if len(left) > 1 and right and _is_listed(left[1]) and _is_listed(right[0].rstrip("?.,")):
-            rest = f" {right[1]}" if len(right) > 1 else "?"
-            return [f"{left[0]} {left[1]}{rest}", f"{left[0]} {right[0]}{rest if len(right) > 1 else ''}"]
-    return [text]
+            rest = f" {right[1]}" if len(right) > 1 else ""
+            return [] if _COMPARES.search(text) else [f"{left[0]} {left[1]}{rest}", f"{left[0]} {right[0]}{rest}"]
+    return []
 
 
 def _is_listed(word: str) -> bool:

@@ -1,0 +1,1 @@
+"""Measures answers on labelled questions: `python -m evals --data FOLDER`."""

@@ -1,0 +1,76 @@
+"""Loads the corpus of a set into a fresh workspace, the way users' files get there."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from pathlib import Path
+
+from app.auth.principal import Principal
+from app.bootstrap import Services
+from app.core.ids import new_id
+from app.core.tenancy import WorkspaceScope
+from app.documents.types import Upload, Visibility
+from evals.formats import LabelledSet
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSet:
+    """A workspace that holds a corpus.
+
+    Attributes:
+        files: Name of the file in the set, by hash of its bytes; equal files have one name.
+        aliases: That one name, for every name in the corpus.
+        failed: Names of files that could not be made searchable.
+    """
+
+    scope: WorkspaceScope
+    files: Mapping[str, str]
+    aliases: Mapping[str, str]
+    failed: tuple[str, ...]
+
+
+async def load(services: Services, labelled: LabelledSet) -> LoadedSet:
+    """Upload and process every file of a set, with a line of progress."""
+    scope = await _fresh_scope(services, labelled.name)
+    files: dict[str, str] = {}
+    aliases: dict[str, str] = {}
+    failed: list[str] = []
+    for count, path in enumerate(labelled.corpus, 1):
+        digest = sha256(path.read_bytes()).hexdigest()
+        aliases[path.name] = files.setdefault(digest, path.name)
+        if not await _load_file(services, scope, path, digest):
+            failed.append(path.name)
+        progress(f"{labelled.name}: loaded {count}/{len(labelled.corpus)} files")
+    return LoadedSet(scope, files, aliases, tuple(failed))
+
+
+def progress(line: str) -> None:
+    """Replace the line of progress on a terminal; say nothing into a file."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{line}", end="", file=sys.stderr, flush=True)
+
+
+async def _fresh_scope(services: Services, name: str) -> WorkspaceScope:
+    principal = Principal(
+        issuer="evals",
+        subject=str(new_id()),
+        token_id=str(new_id()),
+        actor=None,
+        email=None,
+        name=None,
+        scopes=frozenset(),
+        expires_at=datetime.now(UTC) + timedelta(hours=1),
+    )
+    user = await services.workspaces.user_for(principal)
+    workspace = await services.workspaces.create(user, f"evals {name}")
+    return await services.workspaces.enter(user, workspace.id, token_id=str(new_id()), request_id=str(new_id()))
+
+
+async def _load_file(services: Services, scope: WorkspaceScope, path: Path, digest: str) -> bool:
+    with path.open("rb") as file:
+        uploaded = await services.documents.upload(scope, Upload(path.name, file, Visibility.WORKSPACE))
+    await services.ingestion.run(scope, digest)
+    view = await services.documents.get(scope, uploaded.document_id)
+    return view.chunk_count > 0
