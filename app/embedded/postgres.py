@@ -17,7 +17,7 @@ from app.embedded.account import Account, check_reachable
 from app.embedded.errors import PartFailedError
 from app.embedded.passwords import Passwords, write_private
 from app.embedded.ports import LOOPBACK, free_ports
-from app.embedded.processes import Command
+from app.embedded.processes import Command, Ending
 from app.embedded.programs import PostgresPrograms
 
 DATABASE = "groundeddocs"
@@ -88,7 +88,7 @@ class EmbeddedPostgres:
         self._programs = programs
         self._folder = folder.resolve()
         self._passwords = passwords
-        self._log = log
+        self.log = log
         self._account = account
         self._durable = durable
         self._process: subprocess.Popen[bytes] | None = None
@@ -98,6 +98,11 @@ class EmbeddedPostgres:
     def data(self) -> Path:
         """The cluster."""
         return self._folder / "data"
+
+    @property
+    def mark(self) -> str:
+        """What the command line of the server holds, and no other's."""
+        return str(self.data)
 
     @property
     def process(self) -> subprocess.Popen[bytes] | None:
@@ -140,15 +145,13 @@ class EmbeddedPostgres:
 
     def stop(self) -> None:
         """Stop the server after it has written everything down; at once when that takes too long."""
-        if self._process is None:
-            return
-        if self._process.poll() is None:
-            self._process.send_signal(signal.SIGINT)
-            try:
-                self._process.wait(STOP_SECONDS)
-            except subprocess.TimeoutExpired:
-                processes.stop(self._process, signal.SIGQUIT, 1.0)
-        self._process = None
+        if self._process is not None:
+            processes.stop([self.ending(self._process)], STOP_SECONDS)
+            self._process = None
+
+    def ending(self, process: subprocess.Popen[bytes]) -> Ending:
+        """Tell how the server is ended: a fast shutdown, then an immediate one."""
+        return Ending(process, signal.SIGINT, signal.SIGQUIT)
 
     def _make_cluster(self) -> None:
         """Make the cluster beside its place and move it there, so that half of one is never used."""
@@ -169,7 +172,7 @@ class EmbeddedPostgres:
             "--locale=C",
             *([] if self._durable else ["--no-sync"]),
         ]
-        initdb = processes.spawn(Command(argv, self._log, _environment(), self._folder, self._account))
+        initdb = processes.spawn(Command(argv, self.log, _environment(), self._folder, self._account))
         try:
             code = initdb.wait(_INITDB_SECONDS)
         finally:
@@ -184,12 +187,12 @@ class EmbeddedPostgres:
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         argv: list[str | Path] = [self._programs.folder / "postgres", "-D", self.data, *flags]
         # SIGINT is Postgres' fast shutdown: it ends cleanly also when the supervisor is killed.
-        command = Command(argv, self._log, _environment(), self.data, self._account, dies_with_us=signal.SIGINT)
+        command = Command(argv, self.log, _environment(), self.data, self._account, dies_with_us=signal.SIGINT)
         self._process = processes.spawn(command)
 
     def _spawn_again_or_fail(self) -> None:
         """After kill -9 the old server's children hold its memory for a moment; wait for them."""
-        if _STILL_SHARED not in processes.tail(self._log, 4):
+        if _STILL_SHARED not in processes.tail(self.log, 4):
             self._process = None
             raise PartFailedError(f"Postgres ended while it was starting. {self._log_end()}")
         time.sleep(_POLL_SECONDS * 4)
@@ -202,15 +205,14 @@ class EmbeddedPostgres:
             return
         first = pid_file.read_text("utf-8").partition("\n")[0]
         pid = int(first) if first.isdigit() else 0
-        mark = str(self.data)
-        if pid and processes.end_stale(pid, mark, (signal.SIGINT, signal.SIGQUIT), 5.0):
+        if pid and processes.end_stale(pid, self.mark, (signal.SIGINT, signal.SIGQUIT), 5.0):
             return
-        if pid and mark in processes.command_line(pid):
+        if pid and self.mark in processes.command_line(pid):
             raise PartFailedError(f"A Postgres of an earlier run (process {pid}) does not end. End it and start again.")
         pid_file.unlink(missing_ok=True)
 
     def _log_end(self) -> str:
-        return f"The end of {self._log}:\n{processes.tail(self._log)}"
+        return f"The end of {self.log}:\n{processes.tail(self.log)}"
 
 
 def cluster_major(folder: Path) -> int | None:

@@ -12,10 +12,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from app.core.clock import utc_now
 from app.embedded.account import Account
 
 _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 0.02
+_FORCE_SECONDS = 0.5
+_START_MARK = "=== started at "
 _LOG_BYTES = 5 * 1024 * 1024
 _TAIL_BYTES = 16 * 1024
 
@@ -46,6 +49,8 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
     _cut_log(command.log)
     account = command.account
     with command.log.open("ab") as log:
+        log.write(f"{_START_MARK}{utc_now():%Y-%m-%dT%H:%M:%SZ} ===\n".encode())
+        log.flush()
         return subprocess.Popen(
             [os.fspath(part) for part in command.argv],
             stdin=subprocess.DEVNULL,
@@ -62,21 +67,37 @@ def spawn(command: Command) -> subprocess.Popen[bytes]:
         )
 
 
-def stop(process: subprocess.Popen[bytes], first: signal.Signals, seconds: float) -> bool:
-    """Ask a process to end, then end it and its children by force.
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How one process is ended: what asks it to, and what makes it."""
 
-    Returns:
-        Whether it ended by itself within the time.
+    process: subprocess.Popen[bytes]
+    ask: signal.Signals = signal.SIGTERM
+    force: signal.Signals = signal.SIGKILL
+
+
+def stop(endings: Sequence[Ending], seconds: float) -> None:
+    """Ask processes to end, all at once, then end by force what is left of them and their children.
+
+    Args:
+        endings: The processes, each with its signals.
+        seconds: Time that they have together before force is used.
     """
-    in_time = True
-    if process.poll() is None:
-        process.send_signal(first)
-        try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            in_time = False
-    kill_group(process)
-    return in_time
+    for ending in endings:
+        ending.process.send_signal(ending.ask)
+    _wait_all(endings, seconds)
+    for ending in endings:
+        if ending.process.poll() is None:
+            ending.process.send_signal(ending.force)
+    _wait_all(endings, _FORCE_SECONDS)
+    for ending in endings:
+        kill_group(ending.process)
+
+
+def _wait_all(endings: Sequence[Ending], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline and any(ending.process.poll() is None for ending in endings):
+        time.sleep(_POLL_SECONDS)
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
@@ -87,13 +108,14 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def tail(log: Path, lines: int = 15) -> str:
-    """Return the last lines of a log file."""
+    """Return the last lines that the latest start wrote to a log file."""
     try:
         with log.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
-            return "\n".join(file.read().decode("utf-8", "replace").splitlines()[-lines:])
+            text = file.read().decode("utf-8", "replace")
     except FileNotFoundError:
         return ""
+    return "\n".join(text.rpartition(_START_MARK)[2].splitlines()[1:][-lines:])
 
 
 def command_line(pid: int) -> str:

@@ -14,7 +14,7 @@ from app.embedded import processes
 from app.embedded.errors import PartFailedError
 from app.embedded.passwords import write_private
 from app.embedded.ports import LOOPBACK, free_ports
-from app.embedded.processes import Command
+from app.embedded.processes import Command, Ending
 
 READY_SECONDS = 15.0
 STOP_SECONDS = 2.0
@@ -82,7 +82,7 @@ class EmbeddedRedis:
         self._kind = kind
         self._program = program
         self._folder = folder.resolve()
-        self._log = log
+        self.log = log
         self._module = module
         self._process: subprocess.Popen[bytes] | None = None
         self.address = RedisAddress(free_ports(1)[0], password)
@@ -115,7 +115,9 @@ class EmbeddedRedis:
     def begin(self) -> None:
         """Write the settings and start."""
         write_private(self._settings, self._configuration())
-        self._process = processes.spawn(Command([self._program, self._settings], self._log, cwd=self._folder))
+        argv = [self._program, self._settings]
+        command = Command(argv, self.log, cwd=self._folder, dies_with_us=signal.SIGTERM)
+        self._process = processes.spawn(command)
 
     def wait_ready(self, seconds: float = READY_SECONDS) -> None:
         """Wait until the server answers; without the query engine when it cannot be loaded."""
@@ -132,8 +134,12 @@ class EmbeddedRedis:
     def stop(self) -> None:
         """Stop the server; limits writes its file first."""
         if self._process is not None:
-            processes.stop(self._process, signal.SIGTERM, STOP_SECONDS)
+            processes.stop([self.ending(self._process)], STOP_SECONDS)
             self._process = None
+
+    def ending(self, process: subprocess.Popen[bytes]) -> Ending:
+        """Tell how the server is ended."""
+        return Ending(process)
 
     @property
     def _settings(self) -> Path:
@@ -155,7 +161,7 @@ class EmbeddedRedis:
         self.begin()
 
     def _log_end(self) -> str:
-        return f"The end of {self._log}:\n{processes.tail(self._log)}"
+        return f"The end of {self.log}:\n{processes.tail(self.log)}"
 
 
 def _runnable(module: Path, folder: Path) -> Path:
