@@ -8,15 +8,18 @@ import shutil
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, BinaryIO
+from typing import IO, TYPE_CHECKING, BinaryIO
 
 import obstore
 from obstore.exceptions import BaseError as StoreError
-from obstore.store import LocalStore, ObjectStore, S3Config, S3Store
+from obstore.store import LocalStore, ObjectStore, S3Store
 
 from app.core.config import BlobBackend, Settings
 from app.core.errors import NotFoundError, UnavailableError
 from app.core.ids import WorkspaceId, new_id
+
+if TYPE_CHECKING:
+    from obstore.store import S3Config  # a type that exists in the stubs only
 
 _READ_CHUNK = 1024 * 1024
 
@@ -26,7 +29,7 @@ def open_store(settings: Settings) -> ObjectStore:
     if settings.blob_backend is BlobBackend.LOCAL:
         settings.blob_path.mkdir(parents=True, exist_ok=True)
         return LocalStore(str(settings.blob_path.resolve()))
-    config: S3Config = {"region": settings.blob_region}
+    config: "S3Config" = {"region": settings.blob_region}
     if settings.blob_endpoint:
         config["endpoint"] = settings.blob_endpoint
     if key_id := settings.blob_access_key_id.get_secret_value():
