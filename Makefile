@@ -25,19 +25,22 @@ LOCK := $(VENV)/lock/bin/uv pip compile --universal --python-version 3.11 --gene
 GROUNDEDDOCS_HOME ?= $(PLACE)/.groundeddocs
 export GROUNDEDDOCS_HOME
 
-.PHONY: help up test check evals adversarial openapi lock clean
+.PHONY: help setup up test check evals adversarial openapi lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
-up: $(READY) $(IDP_READY) ## Start everything on this machine: Postgres, two Redis, identity provider, API, worker
+setup: $(READY) $(IDP_READY) ## Install what the other targets need, and nothing more
+
+up: setup ## Start everything on this machine: Postgres, two Redis, identity provider, API, worker
+	@echo 'For the commands below, in another terminal first:  export PATH="$(BIN):$$PATH"'
 	@$(BIN)/groundeddocs up
 
-test: $(READY) $(IDP_READY) ## Run all tests
+test: setup ## Run all tests
 	npm test --prefix $(IDP)
 	$(BIN)/pytest -n 2 --durations=10 $(PYTEST_ARGS)
 
-check: $(READY) $(IDP_READY) ## Style, types, import contracts, and whether the OpenAPI document is up to date
+check: setup ## Style, types, import contracts, and whether the OpenAPI document is up to date
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
