@@ -29,7 +29,7 @@ def open_store(settings: Settings) -> ObjectStore:
     if settings.blob_backend is BlobBackend.LOCAL:
         settings.blob_path.mkdir(parents=True, exist_ok=True)
         return LocalStore(str(settings.blob_path.resolve()))
-    config: "S3Config" = {"region": settings.blob_region}
+    config: S3Config = {"region": settings.blob_region}
     if settings.blob_endpoint:
         config["endpoint"] = settings.blob_endpoint
     if key_id := settings.blob_access_key_id.get_secret_value():
