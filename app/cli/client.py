@@ -1,0 +1,220 @@
+"""HTTP to a running service: who asks, in which workspace, what may be tried again, and how refusals are read."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from httpx_sse import EventSource, SSEError
+
+from app.cli.errors import CliError, NotSignedInError, ProblemError, UnreachableError
+
+# Uploads and answers take their time; a connection that cannot be made is known soon.
+_TIMEOUT = httpx.Timeout(120.0, connect=5.0)
+# The service sends a comment every few seconds while it works, so a silent stream is a broken one.
+_STREAM_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
+# Waits before the second and the third attempt.
+_BACKOFF_SECONDS = (0.3, 1.0)
+_MAX_WAIT_SECONDS = 10.0
+_REPEATABLE = frozenset({"GET", "PUT"})
+
+JsonObject = dict[str, Any]
+TokenSource = Callable[[bool], Awaitable[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One event of a stream with its decoded data."""
+
+    name: str
+    data: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """A multipart body; the file is opened anew for every attempt.
+
+    Args:
+        fields: Plain fields.
+        file: Opens the file and returns what httpx sends: name, stream, media type.
+    """
+
+    fields: Mapping[str, str]
+    file: Callable[[], tuple[str, Any, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request.
+
+    Args:
+        method: HTTP method.
+        path: Path that starts with a slash.
+        params: Query.
+        body: JSON body.
+        form: Multipart body.
+        key: Idempotency key; with one, a broken connection is tried again.
+        anonymous: Whether it goes without a token.
+    """
+
+    method: str
+    path: str
+    params: Mapping[str, str | int] = field(default_factory=dict)
+    body: JsonObject | None = None
+    form: Form | None = None
+    key: str | None = None
+    anonymous: bool = False
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether doing it twice is the same as doing it once."""
+        return self.key is not None or self.method in _REPEATABLE
+
+
+class Api:
+    """The service at one address.
+
+    Args:
+        http: The connection pool.
+        url: Address without a slash at its end.
+        token: Gives the access token; called with True after the service has refused the last one.
+        workspace_id: Sent as `X-Workspace-Id`; None for calls outside a workspace.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, url: str, token: TokenSource, workspace_id: str | None = None) -> None:
+        self._http = http
+        self._url = url
+        self._token = token
+        self._workspace_id = workspace_id
+
+    def within(self, workspace_id: str) -> "Api":
+        """Return the same service, seen from a workspace."""
+        return Api(self._http, self._url, self._token, workspace_id)
+
+    async def json(self, call: Call) -> JsonObject:
+        """Make a request and return the JSON object of its answer; an answer without a body is an empty one.
+
+        Raises:
+            ProblemError: The service refused.
+            NotSignedInError: It accepts no token that we have.
+            UnreachableError: Nothing answers.
+        """
+        async with self._respond(call, "application/json", _TIMEOUT) as response:
+            content = await response.aread()
+            return _decode(content) if content else {}
+
+    async def events(self, call: Call) -> AsyncGenerator[Event, None]:
+        """Make a request and yield the events of its answer; close the generator to leave before its end.
+
+        Raises:
+            ProblemError: The service refused, at once or with an `error` event.
+            UnreachableError: The connection broke.
+        """
+        async with self._respond(call, "text/event-stream", _STREAM_TIMEOUT) as response:
+            try:
+                async for event in EventSource(response).aiter_sse():
+                    data = _decode(event.data.encode())
+                    if event.event == "error":
+                        raise ProblemError(data, int(data.get("status") or 0))
+                    yield Event(event.event, data)
+            except httpx.TransportError as error:
+                raise UnreachableError(f"The connection to {self._url} broke.") from error
+            except SSEError as error:
+                raise CliError(f"{self._url} did not answer with a stream of events.") from error
+
+    @asynccontextmanager
+    async def _respond(self, call: Call, accept: str, limits: httpx.Timeout) -> AsyncIterator[httpx.Response]:
+        response = await self._send(call, accept, limits)
+        if response.status_code == httpx.codes.UNAUTHORIZED and not call.anonymous:
+            await response.aclose()
+            response = await self._send(call, accept, limits, renew=True)
+        try:
+            if not response.is_success:
+                raise _refusal(response.status_code, await response.aread())
+            yield response
+        finally:
+            await response.aclose()
+
+    async def _send(self, call: Call, accept: str, limits: httpx.Timeout, *, renew: bool = False) -> httpx.Response:
+        """Send a request; one that may be repeated is sent up to three times."""
+        for attempt in range(len(_BACKOFF_SECONDS) + 1):
+            last = attempt == len(_BACKOFF_SECONDS)
+            try:
+                response = await self._send_once(call, accept, limits, renew=renew and attempt == 0)
+            except httpx.TransportError as error:
+                unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                if last or not (unsent or call.repeatable):
+                    raise _unreachable(self._url, unsent=unsent) from error
+                await asyncio.sleep(_BACKOFF_SECONDS[attempt])
+                continue
+            wait = _still_running(response) if attempt > 0 and not last else None
+            if wait is None:
+                return response
+            await response.aclose()
+            await asyncio.sleep(wait)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def _send_once(self, call: Call, accept: str, limits: httpx.Timeout, *, renew: bool) -> httpx.Response:
+        headers = {"Accept": accept}
+        if not call.anonymous:
+            headers["Authorization"] = f"Bearer {await self._token(renew)}"
+        if self._workspace_id:
+            headers["X-Workspace-Id"] = self._workspace_id
+        if call.key:
+            headers["Idempotency-Key"] = call.key
+        form = call.form
+        opened = form.file() if form else None
+        try:
+            request = self._http.build_request(
+                call.method,
+                self._url + call.path,
+                params=dict(call.params) or None,
+                json=call.body,
+                data=dict(form.fields) if form else None,
+                files={"file": opened} if opened else None,
+                headers=headers,
+                timeout=limits,
+            )
+            return await self._http.send(request, stream=True)
+        finally:
+            if opened:
+                opened[1].close()
+
+
+def _still_running(response: httpx.Response) -> float | None:
+    """Return how long to wait when our own first attempt, whose answer was lost, is still being worked on."""
+    after = response.headers.get("Retry-After", "")
+    if response.status_code != httpx.codes.CONFLICT or not after.isdigit():
+        return None
+    return min(float(after), _MAX_WAIT_SECONDS)
+
+
+def _unreachable(url: str, *, unsent: bool) -> UnreachableError:
+    if unsent:
+        return UnreachableError(
+            f"Nothing answers at {url}. Start it with `make up` or `groundeddocs up`, or set GROUNDEDDOCS_URL."
+        )
+    return UnreachableError(f"The connection to {url} broke before the answer came.")
+
+
+def _refusal(status: int, content: bytes) -> CliError:
+    if status == httpx.codes.UNAUTHORIZED:
+        return NotSignedInError("The service does not accept this token. Sign in with `groundeddocs login`.")
+    try:
+        problem = json.loads(content)
+    except ValueError:
+        problem = None
+    return ProblemError(problem if isinstance(problem, dict) else {}, status)
+
+
+def _decode(content: bytes) -> JsonObject:
+    try:
+        value = json.loads(content)
+    except ValueError as error:
+        raise CliError("The service gave an answer that is not JSON. Is the address that of GroundedDocs?") from error
+    if not isinstance(value, dict):
+        raise CliError("The service gave an answer of an unexpected shape.")
+    return value

@@ -1,0 +1,147 @@
+"""Commands about the documents of a workspace."""
+
+import functools
+from typing import Annotated, Any
+
+import typer
+
+from app.cli import output
+from app.cli.client import Api, Call, JsonObject
+from app.cli.errors import UsageError
+from app.cli.options import JsonOption, UrlOption, WorkspaceOption, merged, target
+from app.cli.running import run_client
+from app.cli.session import Session
+from app.cli.words import state_of
+
+group = typer.Typer(help="List, show, delete and retry documents.", invoke_without_command=True)
+IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the document.")]
+_LIST_LIMIT = 200
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.add_typer(group, name="documents", rich_help_panel="Documents and questions")
+
+
+@group.callback()
+def documents(
+    ctx: typer.Context,
+    *,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the documents that you may read; show, delete or retry one."""
+    ctx.obj = target(url, workspace, as_json=as_json)
+    if ctx.invoked_subcommand is None:
+        run_client(ctx.obj, _list)
+
+
+@group.command()
+def show(
+    ctx: typer.Context,
+    document: IdArgument,
+    *,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show one document."""
+    where = merged(ctx, url, workspace, as_json=as_json)
+    run_client(where, functools.partial(_show, method="GET", path=_path(document)))
+
+
+@group.command()
+def retry(
+    ctx: typer.Context,
+    document: IdArgument,
+    *,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Try a failed document again."""
+    where = merged(ctx, url, workspace, as_json=as_json)
+    run_client(where, functools.partial(_show, method="POST", path=f"{_path(document)}/retry"))
+
+
+@group.command()
+def delete(
+    ctx: typer.Context,
+    document: IdArgument,
+    *,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete a document with all its versions."""
+    run_client(merged(ctx, url, workspace, as_json=as_json), functools.partial(_delete, path=_path(document)))
+
+
+async def _list(session: Session) -> None:
+    found = await every_document(await session.in_workspace())
+    if session.target.as_json:
+        output.print_json({"items": found})
+        return
+    if not found:
+        output.say("There are no documents yet. Add some with `groundeddocs upload FILES...`.")
+        return
+    columns = ("Name", "State", "Pages", "Size", "Visibility", "Id")
+    output.print_table(columns, [_row(document) for document in found])
+
+
+async def every_document(api: Api) -> list[JsonObject]:
+    """Return all documents that the user may read, newest first."""
+    found: list[JsonObject] = []
+    params: dict[str, str | int] = {"limit": _LIST_LIMIT}
+    while True:
+        page = await api.json(Call("GET", "/v1/documents", params=params))
+        found += page["items"]
+        if not page.get("next_cursor"):
+            return found
+        params["cursor"] = str(page["next_cursor"])
+
+
+async def _show(session: Session, *, method: str, path: str) -> None:
+    document = await (await session.in_workspace()).json(Call(method, path))
+    if session.target.as_json:
+        output.print_json(document)
+        return
+    output.print_fields(
+        {
+            "Name": document["name"],
+            "State": state_of(document),
+            "Pages": document["page_count"],
+            "Passages": document["chunk_count"],
+            "Size": output.size(document["size_bytes"]),
+            "Visibility": document["visibility"],
+            "Uploaded": document["created_at"],
+            "Changed": document["updated_at"],
+            "Version": document["version_id"],
+            "Id": document["id"],
+        }
+    )
+    for warning in document.get("warnings") or ():
+        output.print_line(f"Warning: {warning}", "yellow")
+
+
+async def _delete(session: Session, *, path: str) -> None:
+    receipt = await (await session.in_workspace()).json(Call("DELETE", path))
+    if session.target.as_json:
+        output.print_json(receipt)
+        return
+    removed: dict[str, Any] = receipt.get("removed") or {}
+    parts = ", ".join(f"{count} {name}" for name, count in removed.items())
+    output.print_line(f"Deleted. Removed: {parts}." if parts else "Deleted.")
+
+
+def _row(document: JsonObject) -> tuple[object, ...]:
+    pages, length = document["page_count"] or "", output.size(document["size_bytes"])
+    return document["name"], state_of(document), pages, length, document["visibility"], document["id"]
+
+
+def _path(document_id: str) -> str:
+    """Return the path of a document; an id is checked, since it becomes a part of an address."""
+    if not document_id.replace("-", "").isalnum():
+        raise UsageError(f"'{document_id}' is no id of a document. `groundeddocs documents` lists them.")
+    return f"/v1/documents/{document_id}"

@@ -1,0 +1,99 @@
+"""The upload command."""
+
+import contextlib
+import functools
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from app.cli import output
+from app.cli.client import JsonObject
+from app.cli.errors import UsageError
+from app.cli.files import Collected, collect
+from app.cli.options import JsonOption, UrlOption, WorkspaceOption, target
+from app.cli.progress import upload_progress
+from app.cli.running import run_client
+from app.cli.session import Session
+from app.cli.uploading import Manner, Uploaded, upload_all
+
+FilesArgument = Annotated[
+    list[str], typer.Argument(metavar="FILES...", help="Files, folders, or patterns in quotes such as 'reports/*.pdf'.")
+]
+
+
+class VisibilityChoice(StrEnum):
+    """Who may read what is uploaded."""
+
+    WORKSPACE = "workspace"
+    RESTRICTED = "restricted"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.command(rich_help_panel="Documents and questions")(upload)
+
+
+def upload(
+    files: FilesArgument,
+    *,
+    visibility: Annotated[VisibilityChoice | None, typer.Option(help="Who may read them.")] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the document; for one file only.")] = None,
+    wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Follow them until they are ready.")] = True,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Upload documents and follow them until they can be asked about."""
+    body = functools.partial(_upload, typed=files, visibility=visibility, name=name, wait=wait)
+    if any(result.error is not None for result in run_client(target(url, workspace, as_json=as_json), body)):
+        raise typer.Exit(1)
+
+
+async def _upload(
+    session: Session, *, typed: list[str], visibility: VisibilityChoice | None, name: str | None, wait: bool
+) -> list[Uploaded]:
+    config = await session.config()
+    found = _collected(typed, config, name)
+    api = await session.in_workspace()
+    manner = Manner(visibility and visibility.value, name, wait, int(config["limits"]["max_upload_bytes"]))
+    live = not session.target.as_json and output.out().is_terminal and output.err().is_terminal
+    results: list[Uploaded] = []
+    with upload_progress(len(found.files), live=live) as progress:
+        async with contextlib.aclosing(upload_all(api, found.files, manner, progress)) as uploads:
+            async for result in uploads:
+                results.append(result)
+                _print(result, as_json=session.target.as_json)
+    if len(results) > 1 and not session.target.as_json:
+        output.print_line(summary(results))
+    return results
+
+
+def _collected(typed: list[str], config: JsonObject, name: str | None) -> Collected:
+    found = collect(typed, config["formats"])
+    if found.skipped:
+        output.say(f"Left out {output.plural(len(found.skipped), 'file')} of a type that the service does not take.")
+    if not found.files:
+        raise UsageError("There is no document to upload in what was named.")
+    if name and len(found.files) > 1:
+        raise UsageError("--name is for one file; there is more than one.")
+    return found
+
+
+def _print(result: Uploaded, *, as_json: bool) -> None:
+    if as_json:
+        output.print_json(result.as_json())
+        return
+    output.print_line(output.neutral(f"{result.file.name}: {result.words()}"), "red" if result.error else "")
+    for warning in result.warnings():
+        output.print_line(output.neutral(warning), "yellow", indent=2)
+
+
+def summary(results: Sequence[Uploaded]) -> str:
+    """Return how many files came out in which way."""
+    counts = Counter("failed" if each.error else str((each.accepted or {}).get("outcome")) for each in results)
+    names = {"created": "new", "identical": "unchanged", "new_version": "new versions", "same_content": "known content"}
+    parts = ", ".join(f"{count} {names.get(outcome, outcome)}" for outcome, count in counts.items())
+    return f"{output.plural(len(results), 'file')}: {parts}."

@@ -1,0 +1,127 @@
+"""Commands about workspaces and who belongs to them."""
+
+import functools
+from typing import Annotated
+
+import typer
+
+from app.cli import output
+from app.cli.client import Call
+from app.cli.options import JsonOption, Target, UrlOption, WorkspaceOption, merged, target
+from app.cli.running import run_client
+from app.cli.session import Session, choose
+
+group = typer.Typer(help="List, make and choose workspaces.", invoke_without_command=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands of this module."""
+    app.add_typer(group, name="workspaces", rich_help_panel="Workspaces")
+    app.command(rich_help_panel="Workspaces")(invite)
+    app.command(rich_help_panel="Workspaces")(join)
+
+
+@group.callback()
+def workspaces(ctx: typer.Context, *, url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """List the workspaces that you belong to; make one, or choose the default."""
+    ctx.obj = target(url, as_json=as_json)
+    if ctx.invoked_subcommand is None:
+        run_client(ctx.obj, _list)
+
+
+@group.command("list")
+def list_workspaces(ctx: typer.Context, *, url: UrlOption = None, as_json: JsonOption = False) -> None:
+    """List the workspaces that you belong to."""
+    run_client(merged(ctx, url, None, as_json=as_json), _list)
+
+
+@group.command()
+def create(
+    ctx: typer.Context,
+    name: Annotated[str, typer.Argument(help="What to call it.")],
+    *,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a workspace; you become its owner."""
+    run_client(merged(ctx, url, None, as_json=as_json), functools.partial(_create, name=name))
+
+
+@group.command()
+def use(
+    ctx: typer.Context,
+    workspace: Annotated[str, typer.Argument(help="Id or name.")],
+    url: UrlOption = None,
+) -> None:
+    """Choose the workspace that commands use from now on."""
+    run_client(merged(ctx, url, None, as_json=False), functools.partial(_use, wanted=workspace))
+
+
+def invite(
+    *,
+    owner: Annotated[bool, typer.Option("--owner", help="The invited person becomes an owner.")] = False,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a one-time invitation to a workspace that you own."""
+    run_client(target(url, workspace, as_json=as_json), functools.partial(_invite, owner=owner))
+
+
+def join(
+    token: Annotated[str, typer.Argument(help="What the owner sent you.")],
+    *,
+    url: UrlOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Join the workspace of an invitation."""
+    run_client(target(url, as_json=as_json), functools.partial(_join, token=token))
+
+
+async def _list(session: Session) -> None:
+    found = await session.workspaces()
+    default = session.store.workspace(session.target.url)
+    if session.target.as_json:
+        output.print_json({"items": found, "default": default})
+        return
+    if not found:
+        output.say("You belong to no workspace yet. Make one with `groundeddocs workspaces create NAME`.")
+        return
+    rows = [(each["name"], each["role"], each["id"], "default" if each["id"] == default else "") for each in found]
+    output.print_table(("Name", "Role", "Id", ""), rows)
+
+
+async def _create(session: Session, *, name: str) -> None:
+    made = await session.api.json(Call("POST", "/v1/workspaces", body={"name": name}))
+    _tell(session.target, made, f"Made the workspace '{made['name']}' ({made['id']}). You are its owner.")
+
+
+async def _use(session: Session, *, wanted: str) -> None:
+    found = await session.workspaces()
+    chosen = choose(found, wanted)
+    session.store.save_workspace(session.target.url, chosen)
+    name = next(each["name"] for each in found if each["id"] == chosen)
+    output.say(f"Commands now use the workspace '{name}' ({chosen}).")
+
+
+async def _invite(session: Session, *, owner: bool) -> None:
+    api = await session.in_workspace()
+    body = {"role": "owner" if owner else "member"}
+    made = await api.json(Call("POST", "/v1/workspaces/current/invitations", body=body))
+    if session.target.as_json:
+        output.print_json(made)
+        return
+    output.print_line(f"groundeddocs join {made['token']}")
+    output.say(f"Send this line to one person. It works once, until {made['expires_at']}, and is not shown again.")
+
+
+async def _join(session: Session, *, token: str) -> None:
+    joined = await session.api.json(Call("POST", "/v1/invitations/accept", body={"token": token}))
+    _tell(session.target, joined, f"You are now a {joined['role']} of '{joined['name']}' ({joined['id']}).")
+
+
+def _tell(where: Target, value: dict[str, object], words: str) -> None:
+    if where.as_json:
+        output.print_json(value)
+    else:
+        output.print_line(words)
