@@ -9,7 +9,7 @@ from app.api import errors
 from app.api.middleware import BodyLimitMiddleware, RequestMiddleware
 from app.api.openapi import Api
 from app.api.readiness import ReadinessProbe, service_checks
-from app.api.routes import config, documents, health, invitations, me, workspaces
+from app.api.routes import answers, ask, chunks, config, documents, health, invitations, me, search, workspaces
 from app.bootstrap import Services
 
 _ROUTERS = (
@@ -19,6 +19,10 @@ _ROUTERS = (
     workspaces.router,
     invitations.router,
     documents.router,
+    ask.router,
+    answers.router,
+    search.router,
+    chunks.router,
 )
 
 

@@ -11,7 +11,7 @@ from tests.unit.answering.examples import passage
 TEXT = (
     "The “trans-Atlantic” cable was laid in 1858\u2014after five attempts; it carried 0.1 words a minute.\n"
     "Its naïve co-operation clause (§ 4.2.1) caps fees at 1,500.75 € per day, not 2½ % of revenue.\n"
-    "The ﬁnal re-\nport says: “don\u2019t rely on v1.2.3”, and the off\u00adset of \u22125 °C was state-of-the-art in 10² labs."
+    "The ﬁnal re-\nport says: “don\u2019t rely on v1.2.3”, the off\u00adset of \u22125 °C was up-to-date in 10² labs."
 )
 WORDS = [match.span() for match in re.finditer(r"\S+", TEXT)]
 
@@ -35,7 +35,7 @@ def altered(draw: st.DrawFn) -> tuple[str, int, int]:
         if draw(st.booleans()):
             quote = quote.replace(old, new)
     letters = [at for at in range(1, len(quote)) if quote[at - 1 : at + 1].isalpha() and quote[at - 1].isascii()]
-    if letters and draw(st.booleans()):
+    if draw(st.booleans()) and letters:
         at = draw(st.sampled_from(letters))
         if quote[at].isascii():
             quote = quote[:at] + draw(st.sampled_from(["-\n", "- ", "\u00ad", "\u200b"])) + quote[at:]

@@ -7,7 +7,7 @@ PARAGRAPH = "The canal was dug in 1889 by Italian workers. It joins two lakes an
 
 def question(text: str, *answers: str, file: str = "canal.txt") -> LabelledQuestion:
     evidence = (Evidence(file, text),)
-    return LabelledQuestion("q", "When was the canal dug?", answerable=True, label="", answers=answers, evidence=evidence)
+    return LabelledQuestion("q", "When was it dug?", answerable=True, label="", answers=answers, evidence=evidence)
 
 
 def test_a_passage_that_contains_the_evidence_holds_it_whatever_the_white_space() -> None:

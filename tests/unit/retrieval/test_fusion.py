@@ -1,5 +1,6 @@
 import re
 from importlib import resources
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ def test_an_exact_identifier_outweighs_the_other_arms_together() -> None:
 @pytest.mark.parametrize(
     "wrong", [{"keyword_weight": -0.1}, {"vector_weight": -1.0}, {"rrf_k": 0}, {"arm_limit": 0}, {"max_lexemes": 0}]
 )
-def test_settings_that_make_no_ranking_are_refused(wrong: dict[str, int]) -> None:
+def test_settings_that_make_no_ranking_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must"):
         FusionSettings(**wrong)
 

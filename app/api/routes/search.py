@@ -1,0 +1,16 @@
+"""Passages without an answer."""
+
+from fastapi import APIRouter
+
+from app.api.dependencies import CurrentScope, CurrentServices
+from app.api.errors import problems
+from app.api.schemas.answers import PassageList, PassageRead, SearchCreate
+
+router = APIRouter(prefix="/v1/search", tags=["search"])
+
+
+@router.post("", responses=problems(401, 403, 422, 503))
+async def search_passages(services: CurrentServices, scope: CurrentScope, body: SearchCreate) -> PassageList:
+    """Return the passages that a question is about, best first."""
+    found = await services.retrieval.search(scope, body.query, body.limit)
+    return PassageList(passages=[PassageRead.of(passage) for passage in found])
