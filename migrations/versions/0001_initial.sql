@@ -105,7 +105,9 @@ CREATE TABLE versions (
     CONSTRAINT versions_document_content_key UNIQUE (workspace_id, document_id, content_sha256),
     CONSTRAINT versions_document_number_key UNIQUE (workspace_id, document_id, number),
     FOREIGN KEY (workspace_id, document_id) REFERENCES documents (workspace_id, id) ON DELETE CASCADE,
+    -- Deferred: when a workspace is deleted, its contents go before the versions that refer to them.
     FOREIGN KEY (workspace_id, content_sha256) REFERENCES contents (workspace_id, sha256)
+        DEFERRABLE INITIALLY DEFERRED
 );
 CREATE INDEX versions_content_idx ON versions (workspace_id, content_sha256);
 ALTER TABLE documents
