@@ -112,7 +112,9 @@ class IngestionService:
                 parser_version=parsed.parser_version,
                 chunker_version=CHUNKER_VERSION,
             )
-            await repository.insert_embeddings(session, scope, held.sha256, self._embedder.model_id, ids, vectors)
+            await repository.insert_embeddings(
+                session, scope, held.sha256, vectors, ids=ids, model=self._embedder.model_id
+            )
 
     async def _swap_in(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument, chunk_count: int) -> None:
         async with self._database.workspace(scope) as session:

@@ -126,9 +126,10 @@ async def insert_embeddings(
     session: AsyncSession,
     scope: WorkspaceScope,
     sha256: str,
-    model: str,
-    ids: Sequence[ChunkId],
     vectors: NDArray[np.float32],
+    *,
+    ids: Sequence[ChunkId],
+    model: str,
 ) -> None:
     """Store one vector for each chunk, in the same order."""
     await session.execute(

@@ -1,0 +1,78 @@
+"""What the document routes take and give."""
+
+from datetime import datetime
+from typing import Annotated
+from uuid import UUID
+
+from fastapi import UploadFile
+from pydantic import Field, StringConstraints
+
+from app.api.schemas.base import ReadModel, RequestBody
+from app.documents.types import Outcome, Status, Visibility
+
+DocumentName = Annotated[str, StringConstraints(min_length=1, max_length=255)]
+
+
+class DocumentUpload(RequestBody):
+    """A file with what to call it and who may read it."""
+
+    file: UploadFile
+    name: DocumentName | None = Field(None, description="Name of the document; the file's own name without it.")
+    visibility: Visibility = Field(Visibility.WORKSPACE, description="Who may read it.")
+
+
+class UploadAccepted(ReadModel):
+    """What became of an upload."""
+
+    document_id: UUID
+    version_id: UUID
+    outcome: Outcome
+    status: Status
+    warnings: list[str]
+
+
+class DocumentRead(ReadModel):
+    """A document with the progress of its newest version."""
+
+    id: UUID
+    name: str
+    status: Status
+    stage: str
+    done: int = Field(description="Steps of the stage that are done: pages while chunking, chunks while embedding.")
+    total: int = Field(description="Steps of the stage; 0 while unknown.")
+    reason: str | None = Field(description="Why it failed, as a code.")
+    detail: str | None = Field(description="Why it failed and what to do, in words.")
+    warnings: list[str]
+    version_id: UUID
+    page_count: int
+    chunk_count: int
+    size_bytes: int
+    visibility: Visibility
+    created_at: datetime
+    updated_at: datetime
+
+
+class PageRead(ReadModel):
+    """One page of a document's canonical text; citations count their offsets in `text`."""
+
+    number: int
+    label: str
+    text: str
+    version_id: UUID
+
+
+class DocumentUpdate(RequestBody):
+    """What to change; a field that is left out stays as it is."""
+
+    name: DocumentName | None = None
+    visibility: Visibility | None = None
+    grants: list[UUID] | None = Field(
+        None, max_length=1_000, description="Members who may read it while it is restricted; replaces the old list."
+    )
+
+
+class DeletionReceiptRead(ReadModel):
+    """What a deletion removed, in rows by place; `blobs` are stored files."""
+
+    document_id: UUID
+    removed: dict[str, int]
