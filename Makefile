@@ -89,7 +89,7 @@ $(READY): requirements/dev.txt requirements/model.txt pyproject.toml | $(VENV)/b
 	@touch $@
 
 $(IDP_READY): $(IDP)/package.json $(IDP)/package-lock.json
-	@node -e 'process.exit(Number(process.versions.node.split(".")[0]) < 20)' 2>/dev/null || \
+	@node -e 'process.exit(parseInt(process.versions.node) < 20 ? 1 : 0)' 2>/dev/null || \
 		{ echo "Node 20 or newer is needed. Install it and make sure that node is on the PATH." >&2; exit 1; }
 	@command -v npm >/dev/null || { echo "npm is needed: it comes with Node, or on Debian with apt install npm" >&2; exit 1; }
 	@echo "Installing the local identity provider"
