@@ -2,6 +2,7 @@
 
 import io
 import sys
+from collections.abc import Sequence
 
 import typer
 
@@ -21,13 +22,17 @@ for module in (services, account, workspaces, documents, upload, ask):
     module.register(app)
 
 
-def run() -> None:
-    """Run one command and end the process with its exit code."""
+def run(arguments: Sequence[str] | None = None) -> None:
+    """Run one command and end the process with its exit code.
+
+    Args:
+        arguments: What was typed after the command's name; that of this process when not given.
+    """
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the command
     try:
-        app(prog_name="groundeddocs")
+        app(arguments, prog_name="groundeddocs")
     except AppError as error:
         raise SystemExit(tell(error)) from None
     except KeyboardInterrupt:

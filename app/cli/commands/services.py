@@ -11,12 +11,11 @@ from app.cli import output
 from app.cli.errors import CliError
 from app.cli.faults import describe
 from app.cli.options import JsonOption
-from app.embedded import doctor as checks
 from app.embedded.options import EmbeddedOptions
 
 PortOption = Annotated[int | None, typer.Option("--port", min=1, max=65535, help="Port of the api. [PORT or 8080]")]
 HomeOption = Annotated[Path | None, typer.Option("--home", help="Folder of all data. [GROUNDEDDOCS_HOME]")]
-_STYLES = {checks.Health.OK: "green", checks.Health.WARN: "yellow", checks.Health.FAIL: "red"}
+_STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 
 def register(app: typer.Typer) -> None:
@@ -34,12 +33,14 @@ def up(port: PortOption = None, home: HomeOption = None) -> None:
 
 def doctor(*, port: PortOption = None, home: HomeOption = None, as_json: JsonOption = False) -> None:
     """Say what this machine lacks for `up`, and what to do about it."""
+    from app.embedded import doctor as checks  # noqa: PLC0415 - loads what other commands do not need
+
     found = checks.examine(_embedded_options(port, home))
     healthy = checks.is_healthy(found)
     if as_json:
         output.print_json({"healthy": healthy, "checks": [dataclasses.asdict(check) for check in found]})
     for check in () if as_json else found:
-        output.print_line(f"{check.health.value:<5} {check.name}: {check.detail}", _STYLES[check.health])
+        output.print_line(f"{check.health.value:<5} {check.name}: {check.detail}", _STYLES[check.health.value])
         if check.remedy:
             output.print_line(check.remedy, indent=6)
     if not healthy:

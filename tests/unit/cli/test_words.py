@@ -1,0 +1,31 @@
+import pytest
+
+from app.answering.claims import Reason
+from app.cli import words
+from app.documents.types import Outcome, Status
+
+
+@pytest.mark.parametrize("reason", list(Reason))
+def test_every_abstention_of_the_contract_has_words_of_its_own(reason: Reason) -> None:
+    why, help_words = words.abstention(reason.value)
+    assert (why, help_words) != words.abstention("a reason that does not exist")
+    assert why.endswith(".")
+    assert help_words.endswith(".")
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_of_the_contract_has_words(outcome: Outcome) -> None:
+    assert words.outcome(outcome.value) != outcome.value
+
+
+@pytest.mark.parametrize("status", list(Status))
+def test_every_state_of_the_contract_has_words(status: Status) -> None:
+    told = words.state_of({"status": status.value, "done": 3, "total": 7, "detail": "It is locked."})
+    assert ("3/7" in told) is (not status.final)
+
+
+def test_failed_document_tells_why() -> None:
+    assert words.state_of({"status": "failed", "reason": "encrypted", "detail": "It is locked."}) == (
+        "failed: It is locked."
+    )
+    assert words.failure_of({"reason": "encrypted", "detail": None}) == "encrypted"
