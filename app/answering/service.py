@@ -1,6 +1,6 @@
 """What happens to a question, from top to bottom."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -65,7 +65,7 @@ class AnsweringService:
                 return event.answer
         raise RuntimeError("the events of a question end with its answer")
 
-    async def stream(self, scope: WorkspaceScope, ask: Ask) -> AsyncIterator[AnswerEvent]:
+    async def stream(self, scope: WorkspaceScope, ask: Ask) -> AsyncGenerator[AnswerEvent]:
         """Search, read, verify, record: in that order, once each; yield what happens.
 
         No transaction is open while a model runs or an event is on its way.

@@ -1,0 +1,22 @@
+"""Answers over documents that the product itself took in."""
+
+import pytest
+
+from app.answering.service import AnsweringService
+from app.bootstrap import Services
+from app.ingestion.parsing.types import ParseLimits
+from app.ingestion.pipeline import IngestionService
+from app.retrieval.service import RetrievalService
+from tests.support.corpus import Corpus, WordEmbedder
+
+
+@pytest.fixture(scope="session")
+def answering(services: Services) -> AnsweringService:
+    embedder = WordEmbedder()
+    return AnsweringService(services.database, RetrievalService(services.database, embedder), embedder)
+
+
+@pytest.fixture(scope="session")
+def corpus(services: Services) -> Corpus:
+    limits = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=100, max_characters=1_000_000)
+    return Corpus(services.documents, IngestionService(services.database, services.blobs, WordEmbedder(), limits))
