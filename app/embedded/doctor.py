@@ -86,8 +86,12 @@ def _found(name: str, look: Callable[[], str]) -> Check:
     try:
         return Check(name, Health.OK, look())
     except EmbeddedError as error:
-        what, _, remedy = error.detail.partition(". ")
-        return Check(name, Health.FAIL, f"{what.rstrip('.')}.", remedy)
+        return _failed(name, error)
+
+
+def _failed(name: str, error: EmbeddedError) -> Check:
+    what, _, remedy = error.detail.partition(". ")
+    return Check(name, Health.FAIL, f"{what.rstrip('.')}.", remedy)
 
 
 def _postgres(options: EmbeddedOptions, home: Home) -> str:
@@ -109,7 +113,7 @@ def _query_engine(options: EmbeddedOptions) -> Check:
     try:
         module = find_redisearch(options)
     except EmbeddedError as error:
-        return Check(name, Health.FAIL, error.detail, "Correct or unset GROUNDEDDOCS_REDISEARCH.")
+        return _failed(name, error)
     if module:
         return Check(name, Health.OK, f"Module at {module}")
     detail = "There is no query engine module for this platform; answers to similar questions are not cached."

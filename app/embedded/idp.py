@@ -2,6 +2,7 @@
 
 import json
 import os
+import secrets
 import signal
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ from app.embedded.ports import LOOPBACK, is_free
 from app.embedded.processes import Command
 
 _DISCOVERY = "/.well-known/openid-configuration"
-# Below the range that systems hand out to outgoing connections, so that a kept port stays free.
-_FIRST_PORTS = range(9180, 9280)
+# Below the range that systems hand out to outgoing connections, so that a kept port stays free; taken from at
+# random, so that two data folders on one machine do not keep the same one.
+_FIRST_PORTS = range(20_000, 30_000)
+_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +51,7 @@ def choose_address(home: Home, asked: int | None) -> IdpAddress:
     Raises:
         PortTakenError: Another program listens there.
     """
-    port = asked or _kept_port(home) or next((port for port in _FIRST_PORTS if is_free(port)), None)
-    if port is None:
-        detail = f"No port from {_FIRST_PORTS.start} to {_FIRST_PORTS.stop - 1} is free. Set IDP_PORT to a free one."
-        raise PortTakenError(detail)
+    port = asked or _kept_port(home) or _new_port()
     if not is_free(port):
         detail = (
             f"Port {port} of the local identity provider is taken by another program. End that program, or set "
@@ -109,6 +109,11 @@ def find_dev_idp(options: EmbeddedOptions) -> Path:
         detail = f"The packages of the local identity provider are missing. Run: npm ci --prefix {folder}"
         raise MissingProgramError(detail)
     return folder
+
+
+def _new_port() -> int:
+    tries = [secrets.choice(_FIRST_PORTS) for _ in range(_TRIES)]
+    return next((port for port in tries if is_free(port)), tries[0])
 
 
 def _kept_port(home: Home) -> int | None:

