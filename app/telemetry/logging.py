@@ -42,7 +42,8 @@ def configure_logging(level: str) -> None:
         structlog.processors.JSONRenderer(),
     ]
     handler.setFormatter(structlog.stdlib.ProcessorFormatter(foreign_pre_chain=shared, processors=finish))
-    logging.basicConfig(handlers=[handler], level=level.upper(), force=True)
+    logging.root.handlers[:] = [handler]
+    logging.root.setLevel(level.upper())
     for name, least in _NOISY.items():
         logging.getLogger(name).setLevel(least)
 
