@@ -1,0 +1,131 @@
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from tests.support.api import Caller
+from tests.support.issuer import Issuer
+
+
+@pytest.fixture
+def stranger(client: httpx.AsyncClient, issuer: Issuer) -> Caller:
+    return Caller(client, issuer, f"stranger-{uuid4()}")
+
+
+async def join(owner: Caller, guest: Caller, role: str = "member") -> Caller:
+    """Let a guest in by invitation and return them inside of the workspace."""
+    invitation = await owner.call("POST", "/v1/workspaces/current/invitations", json={"role": role})
+    assert invitation.status_code == 201, invitation.text
+    accepted = await guest.call("POST", "/v1/invitations/accept", json={"token": invitation.json()["token"]})
+    assert accepted.status_code == 200, accepted.text
+    return guest.inside(accepted.json()["id"])
+
+
+async def user_id(caller: Caller) -> str:
+    response = await caller.call("GET", "/v1/me")
+    return str(response.json()["user"]["id"])
+
+
+async def test_a_new_user_has_no_workspace_makes_one_and_owns_it(caller: Caller) -> None:
+    before = (await caller.call("GET", "/v1/me")).json()
+    assert (before["user"]["email"], before["workspaces"]) == (f"{caller.subject}@example.com", [])
+    created = await caller.call("POST", "/v1/workspaces", json={"name": "  Field service  "})
+    assert (created.status_code, created.json()["name"], created.json()["role"]) == (201, "Field service", "owner")
+    assert (await caller.call("GET", "/v1/me")).json()["workspaces"] == [created.json()]
+
+
+async def test_a_workspace_is_read_renamed_and_deleted_by_its_owner(caller: Caller) -> None:
+    owner = await caller.found()
+    renamed = await owner.call("PATCH", "/v1/workspaces/current", json={"name": "Lab"})
+    assert renamed.json() == (await owner.call("GET", "/v1/workspaces/current")).json()
+    assert renamed.json()["name"] == "Lab"
+    receipt = await owner.call("DELETE", "/v1/workspaces/current")
+    assert receipt.json()["workspace_id"] == owner.workspace_id
+    assert receipt.json()["removed"]["members"] == 1
+    assert (await owner.call("GET", "/v1/workspaces/current")).status_code == 403
+
+
+async def test_a_stranger_gets_the_same_answer_for_a_workspace_and_for_none(caller: Caller, stranger: Caller) -> None:
+    owner = await caller.found()
+    assert owner.workspace_id
+    answers = []
+    for workspace_id in (owner.workspace_id, str(uuid4())):
+        response = await stranger.inside(workspace_id).call("GET", "/v1/workspaces/current")
+        answers.append((response.status_code, {**response.json(), "trace_id": ""}))
+    assert answers[0] == answers[1]
+    assert answers[0][0] == 403
+
+
+@pytest.mark.parametrize("value", ["", "x", "{8b7b7a0e-6f0e-4d0f-9c0b-3f1c4a7f2b61}", "*", "null"])
+async def test_a_header_that_names_no_workspace_is_malformed(caller: Caller, value: str) -> None:
+    response = await caller.inside(value or " ").call("GET", "/v1/workspaces/current")
+    assert (response.status_code, response.json()["code"]) == (400, "malformed_request")
+
+
+async def test_the_workspace_header_is_needed_once(caller: Caller) -> None:
+    owner = await caller.found()
+    assert (await caller.call("GET", "/v1/workspaces/current")).status_code == 400
+    twice = [*owner.headers().items(), ("X-Workspace-Id", str(uuid4()))]
+    response = await owner.client.get("/v1/workspaces/current", headers=twice)
+    assert response.status_code == 400
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PATCH", "/v1/workspaces/current", {"name": "Mine"}),
+        ("DELETE", "/v1/workspaces/current", None),
+        ("POST", "/v1/workspaces/current/invitations", {"role": "member"}),
+        ("PATCH", "/v1/workspaces/current/members/{owner}", {"role": "member"}),
+        ("PATCH", "/v1/workspaces/current/members/{member}", {"role": "owner"}),
+        ("DELETE", "/v1/workspaces/current/members/{owner}", None),
+    ],
+)
+async def test_a_member_cannot_do_what_owners_do(
+    caller: Caller, stranger: Caller, method: str, path: str, body: object
+) -> None:
+    owner = await caller.found()
+    member = await join(owner, stranger)
+    path = path.format(owner=await user_id(owner), member=await user_id(member))
+    response = await member.call(method, path, json=body)
+    assert (response.status_code, response.json()["code"]) == (403, "forbidden")
+
+
+async def test_members_are_listed_page_by_page_and_managed_by_the_owner(caller: Caller, stranger: Caller) -> None:
+    owner = await caller.found()
+    member = await join(owner, stranger)
+    first = (await member.call("GET", "/v1/workspaces/current/members", params={"limit": 1})).json()
+    cursor = first["next_cursor"]
+    second = (await member.call("GET", "/v1/workspaces/current/members", params={"cursor": cursor})).json()
+    assert [entry["role"] for entry in first["items"] + second["items"]] == ["owner", "member"]
+    assert second["next_cursor"] is None
+
+    guest = await user_id(member)
+    raised = await owner.call("PATCH", f"/v1/workspaces/current/members/{guest}", json={"role": "owner"})
+    assert raised.json()["role"] == "owner"
+    assert (await member.call("DELETE", f"/v1/workspaces/current/members/{guest}")).status_code == 204
+    assert (await member.call("GET", "/v1/workspaces/current")).status_code == 403
+    refused = await owner.call("DELETE", f"/v1/workspaces/current/members/{await user_id(owner)}")
+    assert (refused.status_code, refused.json()["code"]) == (409, "last_owner")
+
+
+async def test_an_invitation_works_once(caller: Caller, stranger: Caller, issuer: Issuer) -> None:
+    owner = await caller.found()
+    invitation = (await owner.call("POST", "/v1/workspaces/current/invitations", json={})).json()
+    body = {"token": invitation["token"]}
+    assert (await stranger.call("POST", "/v1/invitations/accept", json=body)).json()["role"] == "member"
+    late = Caller(caller.client, issuer, f"late-{uuid4()}")
+    used, unknown = [
+        await late.call("POST", "/v1/invitations/accept", json={"token": token}) for token in (body["token"], "unknown")
+    ]
+    assert used.status_code == unknown.status_code == 404
+    assert used.json()["detail"] == unknown.json()["detail"]
+
+
+async def test_an_e_mail_address_grants_nothing(caller: Caller, client: httpx.AsyncClient, issuer: Issuer) -> None:
+    owner = await caller.found()
+    headers = {
+        "Authorization": f"Bearer {issuer.token(f'other-{uuid4()}', email=f'{caller.subject}@example.com')}",
+        "X-Workspace-Id": str(owner.workspace_id),
+    }
+    assert (await client.get("/v1/workspaces/current", headers=headers)).status_code == 403
