@@ -38,6 +38,7 @@ async def find_passages(
             **settings.parameters(),
             "question": query.text,
             "identifiers": list(query.identifiers),
+            "identifier_numbers": _numbers(query.identifiers),
             "embedding": _vector_literal(query.vector),
             "model": query.model,
             "result_limit": limit,
@@ -61,6 +62,19 @@ async def read_corpus_state(session: AsyncSession, scope: WorkspaceScope) -> Cor
 
 def _reader(scope: WorkspaceScope) -> dict[str, object]:
     return {"workspace_id": scope.workspace_id, "user_id": scope.user_id}
+
+
+def _numbers(identifiers: Sequence[str]) -> list[int]:
+    """Number identifiers so that the forms of one share a number: "rfc4960" is "4960" with its prefix."""
+    numbers: list[int] = []
+    for at, form in enumerate(identifiers):
+        bare = next((n for n in range(at) if _is_prefixed(form, identifiers[n])), at)
+        numbers.append(bare)
+    return numbers
+
+
+def _is_prefixed(form: str, bare: str) -> bool:
+    return form.endswith(bare) and form.removesuffix(bare).isalpha()
 
 
 def _vector_literal(vector: Vectors) -> str:

@@ -11,11 +11,20 @@ WITH readable AS (
           SELECT 1 FROM document_grants g
           WHERE g.workspace_id = :workspace_id AND g.document_id = d.id AND g.user_id = :user_id))
 ),
+asked AS (
+    -- The forms of one identifier ("4960", "rfc4960") share a number: they count once.
+    SELECT t.identifier, t.number
+    FROM unnest(CAST(:identifiers AS text[]), CAST(:identifier_numbers AS integer[])) AS t (identifier, number)
+),
 named AS (
     -- A name ends in its file's extension: "3.0.pdf" names 3.0.
-    SELECT DISTINCT r.content_sha256, q.identifier
-    FROM readable r, unnest(r.identifiers) AS i (identifier), unnest(CAST(:identifiers AS text[])) AS q (identifier)
-    WHERE q.identifier IN (i.identifier, regexp_replace(i.identifier, '\.[a-z][a-z0-9]{0,4}$', ''))
+    SELECT DISTINCT r.content_sha256, a.number
+    FROM readable r, unnest(r.identifiers) AS i (identifier), asked a
+    WHERE a.identifier IN (i.identifier, regexp_replace(i.identifier, '\.[a-z][a-z0-9]{0,4}$', ''))
+),
+wanted AS (
+    -- What names a document is not looked for in the texts.
+    SELECT a.identifier, a.number FROM asked a WHERE a.number NOT IN (SELECT n.number FROM named n)
 ),
 source AS (
     SELECT DISTINCT ON (r.content_sha256) r.content_sha256, r.document_id, r.name, r.version_id,
@@ -33,25 +42,31 @@ words AS (
     ) AS l
 ),
 identifier_matches AS (
-    SELECT c.id AS chunk_id, s.name_matches,
-           cardinality(ARRAY(
-               SELECT unnest(c.identifiers) INTERSECT SELECT unnest(CAST(:identifiers AS text[]))
-           )) AS text_matches,
+    -- A match in the name of the document weighs as much as two in the text, since 3.0.1 mentions 3.0 as well; one at
+    -- the start of a line, where clauses are numbered, half as much again as one in a sentence.
+    SELECT c.id AS chunk_id,
+           2 * s.name_matches + m.in_text + 0.5 * m.at_line_starts AS weight,
            ts_rank(c.tsv, (SELECT w.query FROM words w)) AS relevance
     FROM chunks c
     JOIN source s ON s.content_sha256 = c.content_sha256
+    CROSS JOIN LATERAL (
+        SELECT count(DISTINCT w.number) AS in_text,
+               count(DISTINCT w.number) FILTER (
+                   WHERE strpos(lower(E'\n' || c.text), E'\n' || w.identifier) > 0
+                      OR strpos(lower(E'\n' || c.text), E'\nv' || w.identifier) > 0
+               ) AS at_line_starts
+        FROM wanted w WHERE w.identifier = ANY (c.identifiers)
+    ) AS m
     WHERE c.workspace_id = :workspace_id
-      AND c.identifiers && CAST(:identifiers AS text[])
+      AND c.identifiers && ARRAY(SELECT w.identifier FROM wanted w)
       AND EXISTS (
           SELECT 1 FROM chunk_embeddings e
           WHERE e.workspace_id = :workspace_id AND e.model = :model AND e.chunk_id = c.id)
 ),
 identifier_arm AS (
-    -- A match in the name of the document weighs as much as two in the text: "2.13 of ASVS 3.0" is looked for in the
-    -- document of that name, although 3.0.1 mentions 3.0 as well.
-    SELECT m.chunk_id, rank() OVER (ORDER BY 2 * m.name_matches + m.text_matches DESC) AS arm_rank
+    SELECT m.chunk_id, rank() OVER (ORDER BY m.weight DESC) AS arm_rank
     FROM identifier_matches m
-    ORDER BY 2 * m.name_matches + m.text_matches DESC, m.relevance DESC NULLS LAST, m.chunk_id
+    ORDER BY m.weight DESC, m.relevance DESC NULLS LAST, m.chunk_id
     LIMIT :arm_limit
 ),
 keyword_arm AS (

@@ -25,8 +25,9 @@ def test_every_setting_is_bound_by_the_statement_and_none_is_left_over() -> None
     sql = resources.files("app.retrieval.queries").joinpath("hybrid.sql").read_text("utf-8")
     bound = set(re.findall(r"(?<![:\w]):(\w+)", sql))
     given = set(FusionSettings().parameters())
-    reader_and_query = {"workspace_id", "user_id", "question", "identifiers", "embedding", "model", "result_limit"}
-    assert bound == given | reader_and_query
+    reader_and_query = {"workspace_id", "user_id", "question", "embedding", "model", "result_limit"}
+    identifiers = {"identifiers", "identifier_numbers"}
+    assert bound == given | reader_and_query | identifiers
 
 
 def test_clean_query_removes_what_postgres_refuses() -> None:
