@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x85\u2028\u2029]")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_BROKEN_WORD = re.compile(r"([^\W\d_]+)[-\u2010\u00ad]\n[^\S\n]*([^\W\d_]+)")
+_BROKEN_WORD = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[-\u2010\u00ad]\n[^\S\n]*([^\W\d_]+)")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _PIECE = 20_000
 _BORDERS = ("\n\n", "\n", " ")
@@ -25,8 +25,8 @@ def tidy(text: str) -> str:
 
 
 def vocabulary(texts: Sequence[str]) -> frozenset[str]:
-    """Return the words of a document in small letters, whole and with a hyphen inside."""
-    return frozenset(word for text in texts for word in _WORD.findall(text.lower()))
+    """Return the words of a document in small letters, also those with a hyphen inside, but none broken by a line."""
+    return frozenset(word for text in texts for word in _WORD.findall(_BROKEN_WORD.sub(" ", text).lower()))
 
 
 def join_broken_words(text: str, words: frozenset[str]) -> str:

@@ -34,7 +34,7 @@ def main() -> None:
         answer = _parse(media_type, limits)
         sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode())
         sys.stdout.buffer.flush()
-    except MemoryError:
+    except (MemoryError, ImportError):  # a library that finds no room to be loaded says ImportError
         os._exit(EXIT_MEMORY)
     os._exit(0)  # skips the libraries' clean-up, which can crash after a damaged file
 

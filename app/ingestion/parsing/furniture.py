@@ -28,7 +28,10 @@ def take_out_furniture(pages: Sequence[str]) -> list[tuple[str, tuple[str, ...]]
     counts = Counter(key for number, page in enumerate(lines) for key in _page_keys(page, number))
     needed = max(_LEAST_PAGES, round(len(pages) * _LEAST_SHARE))
     repeated = {key for key, count in counts.items() if count >= needed}
-    return [_without(page, number, repeated) for number, page in enumerate(lines)]
+    parted = [_without(page, number, repeated) for number, page in enumerate(lines)]
+    if not any(text.strip() for text, _ in parted):
+        return [(page, ()) for page in pages]  # what repeats is all that there is
+    return parted
 
 
 def _page_keys(lines: list[str], number: int) -> set[_Key]:

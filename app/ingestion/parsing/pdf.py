@@ -73,10 +73,15 @@ def _read_page(document: pypdfium2.PdfDocument, index: int) -> _RawPage:
     except pypdfium2.PdfiumError:
         return _RawPage(label, "")  # reported as a page without text
     try:
-        return _RawPage(label, clean(textpage.get_text_range().replace(_LINE_END_HYPHEN, "-\n")))
+        return _RawPage(label, _plain(textpage.get_text_range()))
     finally:
         textpage.close()
         page.close()
+
+
+def _plain(extracted: str) -> str:
+    """Some producers set a tab for each space between words; a page has no tab stops that mean anything."""
+    return clean(extracted.replace(_LINE_END_HYPHEN, "-\n").replace("\t", " "))
 
 
 def _bounded(pages: Iterator[_RawPage], limits: ParseLimits) -> Iterator[_RawPage]:
@@ -100,7 +105,7 @@ def _read_again(data: bytes, pages: list[_RawPage], limits: ParseLimits) -> list
     for index in poor:
         if second is None or time.monotonic() > deadline:
             break
-        text = clean(second.page_text(index))
+        text = _plain(second.page_text(index))
         if text.strip() and quality(text) > quality(pages[index].text):
             pages[index] = _RawPage(pages[index].label, text)
     return pages
@@ -115,7 +120,7 @@ def _read_with_pypdf(data: bytes, limits: ParseLimits) -> list[_RawPage]:
     count = document.page_count()
     if count > limits.max_pages:
         raise ParseFailure(ParseReason.TOO_MANY_PAGES)
-    return list(_bounded((_RawPage("", clean(document.page_text(index))) for index in range(count)), limits))
+    return list(_bounded((_RawPage("", _plain(document.page_text(index))) for index in range(count)), limits))
 
 
 def _canonical(texts: list[str]) -> list[tuple[str, tuple[str, ...]]]:

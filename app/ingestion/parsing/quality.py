@@ -10,7 +10,7 @@ import unicodedata
 READABLE = 0.5
 
 _SAMPLE = 20_000
-_LONG_WORD = re.compile(r"[^\W\d_]{26,}")
+_LONG_WORD = re.compile(r"[^\W\d_]{36,}")
 _SPACED_SCRIPTS = re.compile("[A-Za-z\u00c0-\u058f]")
 _LEADERS = re.compile(r"[.\u2026_\-\u2013\u2014=*\u00b7|\s]+")
 _GLYPH_NUMBERS = re.compile(r"\(cid:\d+\)|/G\d+|/g\d+")

@@ -1,0 +1,63 @@
+import time
+import unicodedata
+
+from hypothesis import given, strategies as st
+
+from app.ingestion.parsing.canonical import clean, join_broken_words, split_long, tidy, vocabulary
+
+ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()))
+
+
+@given(ANY_TEXT)
+def test_clean_text_is_normal_and_can_be_stored(text: str) -> None:
+    cleaned = clean(text)
+    assert unicodedata.is_normalized("NFC", cleaned)
+    assert "\x00" not in cleaned
+    assert "\r" not in cleaned
+    cleaned.encode()
+
+
+def test_clean_folds_line_ends_and_drops_marks() -> None:
+    assert clean("\ufeffa\r\nb\rc\u2028d\x00e\ud800f") == "a\nb\nc\ndef"
+
+
+def test_tidy_keeps_single_blank_lines_and_indentation() -> None:
+    assert tidy("\n\na  \n\n\n\n  b\n") == "a\n\n  b"
+
+
+def _join(text: str) -> str:
+    return join_broken_words(text, vocabulary([text]))
+
+
+def test_hyphenation_at_line_ends_is_undone() -> None:
+    assert _join("the configu-\nration") == "the configuration"
+
+
+def test_a_hyphen_stays_where_the_document_speaks_for_it() -> None:
+    assert _join("client-server and client-\nserver") == "client-server and client-server"
+    assert _join("business critical, or business-\ncritical") == "business critical, or business-critical"
+
+
+def test_names_and_numbers_keep_their_hyphen_and_line() -> None:
+    assert _join("Python-\nFlask 10-\n12") == "Python-\nFlask 10-\n12"
+
+
+@given(st.text(alphabet="ab \n", min_size=0, max_size=200).map(lambda text: text * 700))
+def test_pieces_of_a_long_text_make_it_up(text: str) -> None:
+    pieces = list(split_long(text))
+    assert "".join(pieces) == text
+    assert all(0 < len(piece) <= 20_000 for piece in pieces)
+
+
+def test_a_long_text_is_cut_at_a_paragraph() -> None:
+    first, second = split_long("a " * 7_000 + "\n\n" + "b " * 6_000)
+    assert first.endswith("\n\n")
+    assert second.startswith("b")
+
+
+def test_megabytes_take_linear_time() -> None:
+    started = time.perf_counter()
+    for unit in ("-\na", "\r", " \n", "e\u0301", "a-"):
+        text = tidy(clean(unit * (1_000_000 // len(unit))))
+        join_broken_words(text, vocabulary([text]))
+    assert time.perf_counter() - started < 30

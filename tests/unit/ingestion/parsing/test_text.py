@@ -1,0 +1,80 @@
+import codecs
+
+import pytest
+from hypothesis import given, strategies as st
+
+from app.ingestion.parsing.text import decode, parse_text
+from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
+
+LIMITS = ParseLimits(seconds=30, memory_bytes=2**30, max_pages=100, max_characters=6_000_000)
+
+
+def _text(document: ParsedDocument) -> str:
+    return "".join(page.text for page in document.pages)
+
+
+@pytest.mark.parametrize(
+    ("mark", "encoding"),
+    [
+        (b"", "utf-8"),
+        (codecs.BOM_UTF8, "utf-8"),
+        (codecs.BOM_UTF16_LE, "utf-16-le"),
+        (codecs.BOM_UTF16_BE, "utf-16-be"),
+        (codecs.BOM_UTF32_LE, "utf-32-le"),
+        (b"", "cp1252"),
+    ],
+)
+def test_text_of_any_encoding_is_read(mark: bytes, encoding: str) -> None:
+    text = "Le caf\u00e9 d\u00e9j\u00e0 servi \u00e9tait tr\u00e8s chaud, et la fen\u00eatre \u00e9tait ferm\u00e9e."
+    assert decode(mark + text.encode(encoding)) == text
+
+
+def test_form_feeds_end_pages_and_empty_ones_are_reported() -> None:
+    document = parse_text(b"one\x0c\x0cthree", LIMITS)
+    assert [page.text for page in document.pages] == ["one\n", "three\n"]
+
+
+def test_markdown_keeps_its_source() -> None:
+    source = "# Title\n\n- a-\nb\n\n\n| x | y |"
+    assert _text(parse_text(source.encode(), LIMITS)) == source
+
+
+def test_headers_of_a_paged_text_are_taken_out() -> None:
+    source = "\f".join(f"RFC 1 Title\n\nBody number {word}." for word in ("one", "two", "three"))
+    document = parse_text(source.encode(), LIMITS)
+    assert document.pages[1].text == "Body number two.\n"
+    assert document.pages[1].furniture == ("RFC 1 Title",)
+
+
+@pytest.mark.parametrize("data", [b"", b" \n\t\x0c ", b"\x00\x00", codecs.BOM_UTF8, b"\xef\xbb\xbf\xef\xbb\xbf"])
+def test_nothing_but_space_has_no_text(data: bytes) -> None:
+    with pytest.raises(ParseFailure) as caught:
+        parse_text(data, LIMITS)
+    assert caught.value.reason is ParseReason.NO_TEXT
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [(b"a" * 7_000_000, ParseReason.TOO_MANY_CHARACTERS), (b"a\x0c" * 200, ParseReason.TOO_MANY_PAGES)],
+)
+def test_limits_are_kept(data: bytes, reason: ParseReason) -> None:
+    with pytest.raises(ParseFailure) as caught:
+        parse_text(data, LIMITS)
+    assert caught.value.reason is reason
+
+
+@given(st.binary(max_size=2_000))
+def test_any_bytes_reach_a_good_or_a_typed_end(data: bytes) -> None:
+    try:
+        document = parse_text(data, LIMITS)
+    except ParseFailure as failure:
+        assert failure.detail  # noqa: PT017 (both ends are right)
+    else:
+        assert [page.number for page in document.pages] == list(range(1, len(document.pages) + 1))
+        _text(document).encode()
+
+
+def test_a_900_kb_line_becomes_pages_that_make_it_up() -> None:
+    document = parse_text(b"a" * 900_000, LIMITS)
+    assert _text(document) == "a" * 900_000
+    assert max(len(page.text) for page in document.pages) <= 20_000
