@@ -101,10 +101,13 @@ async def test_members_come_in_pages_without_gaps(services: Services, tenants: T
     assert await services.workspaces.members(tenant.scope, limit=2, after=after) == whole[2:4]
 
 
-async def test_a_job_gets_the_least_rights_and_nothing_after_deletion(services: Services, tenants: Tenants) -> None:
+async def test_a_job_gets_the_least_rights_and_finds_nothing_after_deletion(
+    services: Services, tenants: Tenants
+) -> None:
     tenant = await tenants.workspace()
-    scope = await services.workspaces.scope_for_job(tenant.workspace.id, tenant.owner.id, "job-1")
+    scope = services.workspaces.scope_for_job(tenant.workspace.id, tenant.owner.id, "job-1")
     assert (scope.role, scope.token_id, scope.user_id) == (Role.MEMBER, "job-1", tenant.owner.id)
+    assert (await services.workspaces.current(scope)).id == tenant.workspace.id
     await services.workspaces.delete(tenant.scope)
     with pytest.raises(NotFoundError):
-        await services.workspaces.scope_for_job(tenant.workspace.id, tenant.owner.id, "job-1")
+        await services.workspaces.current(scope)
