@@ -96,7 +96,7 @@ class _Maker:
         yield self._with("valid from the future", nbf=now + 600)
         yield self._with("issued in the future", iat=now + 600)
         yield self._with("an agent that lives too long", sub="agent:reporter", iat=now, exp=now + 301)
-        yield self._with("a delegated token that lives too long", act={"sub": "agent:reporter"}, exp=now + 301)
+        yield self._with("a delegated token that lives too long", act={"sub": "agent:reporter"}, iat=now, exp=now + 301)
         no_issue_time = {name: value for name, value in self._claims(sub="agent:reporter").items() if name != "iat"}
         yield BadToken("an agent that does not say when it was issued", self._token(no_issue_time))
         id_token = self._token(self._claims(aud="groundeddocs-web", nonce="n", at_hash="h"), self._header(typ="JWT"))
