@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 from httpx_sse import EventSource, SSEError
@@ -22,7 +22,13 @@ _MAX_WAIT_SECONDS = 10.0
 _REPEATABLE = frozenset({"GET", "PUT"})
 
 JsonObject = dict[str, Any]
-TokenSource = Callable[[bool], Awaitable[str]]
+
+
+class TokenSource(Protocol):
+    """Gives an access token; told when the service has refused the one that it gave last."""
+
+    async def __call__(self, *, refused: bool) -> str:
+        """Return a token that should be accepted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +86,7 @@ class Api:
     Args:
         http: The connection pool.
         url: Address without a slash at its end.
-        token: Gives the access token; called with True after the service has refused the last one.
+        token: Gives the access token.
         workspace_id: Sent as `X-Workspace-Id`; None for calls outside a workspace.
     """
 
@@ -160,7 +166,7 @@ class Api:
     async def _send_once(self, call: Call, accept: str, limits: httpx.Timeout, *, renew: bool) -> httpx.Response:
         headers = {"Accept": accept}
         if not call.anonymous:
-            headers["Authorization"] = f"Bearer {await self._token(renew)}"
+            headers["Authorization"] = f"Bearer {await self._token(refused=renew)}"
         if self._workspace_id:
             headers["X-Workspace-Id"] = self._workspace_id
         if call.key:

@@ -18,7 +18,7 @@ from app.bootstrap import build_services
 from app.cli.errors import CliError
 from app.cli.faults import describe
 from app.core.config import Settings, load_settings
-from app.db.engine import check_role
+from app.db.engine import check_role, create_engine
 from app.telemetry.logging import configure_logging
 
 _CREATE_APP = "app.api.main:create_app"
@@ -52,8 +52,8 @@ def serve(host: str, port: int) -> None:
 
 
 async def _serve(found: Settings, host: str, port: int) -> None:
+    await _check_role(found)
     async with build_services(found) as services:
-        await check_role(services.database.engine)
         config = uvicorn.Config(
             _named(_CREATE_APP)(services),
             host=host,
@@ -65,6 +65,15 @@ async def _serve(found: Settings, host: str, port: int) -> None:
         )
         signal.signal(signal.SIGTERM, _already_handled)
         await uvicorn.Server(config).serve()
+
+
+async def _check_role(found: Settings) -> None:
+    """Look at the database role before anything else: loading the model takes longer."""
+    engine = create_engine(found.database_url.get_secret_value(), pool_size=1)
+    try:
+        await check_role(engine)
+    finally:
+        await engine.dispose()
 
 
 def _already_handled(_number: int, _frame: FrameType | None) -> None:

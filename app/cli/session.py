@@ -77,7 +77,7 @@ class Tokens:
         self._store = store
         self._url = url
 
-    async def current(self, refused: bool) -> str:
+    async def current(self, *, refused: bool) -> str:
         """Return a token that should be accepted.
 
         Args:

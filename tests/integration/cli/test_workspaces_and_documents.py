@@ -1,0 +1,140 @@
+"""Workspaces, members, documents, and how refusals are told."""
+
+import pytest
+
+from app.cli.credentials import CredentialStore
+from tests.integration.cli.conftest import Shell
+from tests.integration.cli.standin import DOCUMENT_ID, WORKSPACE_ID, Reply, StandIn, document, problem, reply
+
+SECOND_ID = "99999999-9999-9999-9999-999999999999"
+MINE = {"id": WORKSPACE_ID, "name": "Field service", "role": "owner", "created_at": "2026-01-01T00:00:00Z"}
+SECOND = {"id": SECOND_ID, "name": "Legal", "role": "member", "created_at": "2026-01-01T00:00:00Z"}
+USER = {"id": "u", "email": "alice@example.com", "display_name": "Alice Example"}
+EMPTY: dict[str, object] = {"items": [], "next_cursor": None}
+
+
+def two_workspaces(service: StandIn) -> None:
+    service.on("GET", "/v1/me", reply({"user": USER, "workspaces": [MINE, SECOND]}))
+
+
+def test_chosen_workspace_is_used_by_later_commands(shell: Shell, service: StandIn) -> None:
+    two_workspaces(service)
+    service.on("GET", "/v1/documents", reply(EMPTY))
+    assert shell("documents").code == 1
+    assert shell("workspaces", "use", "Legal").code == 0
+    assert shell("documents").code == 0
+    assert shell("workspaces", "--json").json() == {"items": [MINE, SECOND], "default": SECOND_ID}
+    (sent,) = service.calls("GET", "/v1/documents")
+    assert sent.headers["X-Workspace-Id"] == SECOND_ID
+
+
+def test_option_and_environment_outrank_the_chosen_workspace(
+    shell: Shell, service: StandIn, store: CredentialStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_workspaces(service)
+    service.on("GET", "/v1/documents", reply(EMPTY))
+    store.save_workspace(service.url, SECOND_ID)
+    shell("documents", "--workspace", "Field service")
+    monkeypatch.setenv("GROUNDEDDOCS_WORKSPACE", WORKSPACE_ID)
+    shell("documents")
+    shell("documents", "-w", "Legal")
+    sent = [request.headers["X-Workspace-Id"] for request in service.calls("GET", "/v1/documents")]
+    assert sent == [WORKSPACE_ID, WORKSPACE_ID, SECOND_ID]
+
+
+def test_user_without_workspace_is_told_how_to_make_one(shell: Shell, service: StandIn) -> None:
+    service.on("GET", "/v1/me", reply({"user": USER, "workspaces": []}))
+    ended = shell("documents")
+    assert ended.code == 1
+    assert "workspaces create" in ended.err
+
+
+def test_workspace_is_made_and_listed(shell: Shell, service: StandIn) -> None:
+    service.on("POST", "/v1/workspaces", reply(MINE, 201))
+    assert shell("workspaces", "create", "Field service", "--json").json() == MINE
+    assert service.calls("POST", "/v1/workspaces")[0].json() == {"name": "Field service"}
+    assert shell("workspaces").out.splitlines()[1].split("\t")[:3] == ["Field service", "owner", WORKSPACE_ID]
+
+
+def test_invitation_is_one_line_that_the_other_person_types(shell: Shell, service: StandIn) -> None:
+    made = {"id": "i", "token": "one-time", "role": "member", "expires_at": "2026-01-08T00:00:00Z"}
+    service.on("POST", "/v1/workspaces/current/invitations", reply(made, 201))
+    service.on("POST", "/v1/invitations/accept", reply(SECOND))
+    assert shell("invite").out == "groundeddocs join one-time\n"
+    assert shell("join", "one-time").code == 0
+    assert service.calls("POST", "/v1/invitations/accept")[0].json() == {"token": "one-time"}
+
+
+def test_every_page_of_documents_is_listed(shell: Shell, service: StandIn) -> None:
+    first = {"items": [document("ready")], "next_cursor": "more"}
+    second = {"items": [document("failed", name="a\x1b[2J.pdf", detail="It is locked.")], "next_cursor": None}
+    service.on("GET", "/v1/documents", reply(first), reply(second))
+    lines = shell("documents").out.splitlines()
+    assert len(lines) == 3
+    assert lines[2].split("\t")[:2] == ["a\\x1b[2J.pdf", "failed: It is locked."]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "method", "path"),
+    [
+        (("show", DOCUMENT_ID), "GET", f"/v1/documents/{DOCUMENT_ID}"),
+        (("retry", DOCUMENT_ID), "POST", f"/v1/documents/{DOCUMENT_ID}/retry"),
+    ],
+)
+def test_one_document_is_shown(
+    shell: Shell, service: StandIn, arguments: tuple[str, ...], method: str, path: str
+) -> None:
+    service.on(method, path, reply(document("ready")))
+    assert shell("documents", *arguments, "--json").json() == document("ready")
+    assert shell("documents", "--json", *arguments).json() == document("ready")
+    assert "manual.txt" in shell("documents", *arguments).out
+
+
+def test_deletion_tells_its_receipt(shell: Shell, service: StandIn) -> None:
+    receipt = {"document_id": DOCUMENT_ID, "removed": {"versions": 2, "chunks": 31}}
+    service.on("DELETE", f"/v1/documents/{DOCUMENT_ID}", reply(receipt))
+    assert shell("documents", "delete", DOCUMENT_ID).out == "Deleted. Removed: 2 versions, 31 chunks.\n"
+
+
+def test_id_never_becomes_another_path(shell: Shell, service: StandIn) -> None:
+    assert shell("documents", "delete", "../workspaces/current").code == 2
+    assert service.requests == []
+
+
+def test_refusal_is_told_with_its_trace(shell: Shell, service: StandIn) -> None:
+    service.on("GET", "/v1/documents", problem(403, "Not allowed", "You are\x1b[2J no member."))
+    ended = shell("documents", "--json")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.splitlines() == ["Not allowed: You are\\x1b[2J no member.", "Trace id: trace-7"]
+
+
+def test_refused_token_of_the_environment_is_named(shell: Shell, service: StandIn) -> None:
+    service.on("GET", "/v1/me", problem(401, "Not signed in", ""))
+    ended = shell("whoami")
+    assert ended.code == 3
+    assert "GROUNDEDDOCS_TOKEN" in ended.err
+    assert "environment-token" not in ended.err
+
+
+def test_nothing_that_answers_is_told_with_how_to_start_it(shell: Shell, service: StandIn) -> None:
+    address = service.url
+    ended = shell("whoami", "--url", "http://127.0.0.1:1")
+    assert ended.code == 4
+    assert ended.err == (
+        "Nothing answers at http://127.0.0.1:1. Start it with `make up` or `groundeddocs up`, "
+        "or set GROUNDEDDOCS_URL.\n"
+    )
+    assert address not in ended.err
+
+
+def test_page_of_another_program_is_not_taken_for_an_answer(shell: Shell, service: StandIn) -> None:
+    service.on("GET", "/v1/me", Reply(200, b"<html>", "text/html"))
+    ended = shell("whoami")
+    assert ended.code == 1
+    assert "not JSON" in ended.err
+
+
+def test_creating_is_never_sent_twice(shell: Shell, service: StandIn) -> None:
+    service.on("POST", "/v1/workspaces", Reply(status=0))
+    assert shell("workspaces", "create", "Legal").code == 4
+    assert len(service.calls("POST", "/v1/workspaces")) == 1
