@@ -38,7 +38,7 @@ async def lock_documents(session: AsyncSession, scope: WorkspaceScope) -> None:
     )
 
 
-def _with_latest(scope: WorkspaceScope) -> Select[tuple[Document, Version, Content]]:
+def _with_latest(scope: WorkspaceScope) -> Select[Document, Version, Content]:
     return (
         select(Document, Version, Content)
         .join(Version, (Version.id == Document.latest_version_id) & in_workspace(Version, scope))

@@ -41,7 +41,7 @@ def _scope(context: procrastinate.JobContext, workspace_id: UUID, user_id: UUID)
     return services.workspaces.scope_for_job(WorkspaceId(workspace_id), UserId(user_id), f"job:{context.job.id}")
 
 
-async def ingest(context: procrastinate.JobContext, **arguments: Any) -> None:
+async def ingest(context: procrastinate.JobContext, /, **arguments: Any) -> None:
     """Make one content searchable."""
     payload = IngestPayload.model_validate(arguments)
     services = _services(context)
@@ -64,7 +64,7 @@ async def ingest(context: procrastinate.JobContext, **arguments: Any) -> None:
         )
 
 
-async def remove_blobs(context: procrastinate.JobContext, **arguments: Any) -> None:
+async def remove_blobs(context: procrastinate.JobContext, /, **arguments: Any) -> None:
     """Remove stored bytes whose rows were deleted."""
     payload = RemoveBlobsPayload.model_validate(arguments)
     await _services(context).blobs.remove(payload.keys)
