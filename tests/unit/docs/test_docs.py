@@ -94,11 +94,13 @@ def named_in(parts: list[str]) -> bool:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_commands_that_are_named_exist(name: str) -> None:
-    known = set(getattr(get_command(command_line), "commands", {}))
+    known = getattr(get_command(command_line), "commands", {})
     targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), flags=re.MULTILINE))
     for code in code_of(name):
-        if command := re.match(r"(?:.*/)?groundeddocs ([a-z]+)", code):
+        if command := re.match(r"(?:.*/)?groundeddocs ([a-z]+)(?: ([a-z]+))?", code):
             assert command[1] in known, code
+            below = getattr(known[command[1]], "commands", {})
+            assert not below or command[2] is None or command[2] in below, code
         if target := re.match(r"(?:\S+=\S+ )*make ([a-z]+)", code):
             assert target[1] in targets, code
 
