@@ -3,9 +3,12 @@
 import argparse
 import asyncio
 import json
+import logging
 import sys
 import time
 from pathlib import Path
+
+import structlog
 
 from app.bootstrap import Services
 from evals.environment import running_services
@@ -18,6 +21,7 @@ from evals.splits import in_half
 
 def main() -> int:
     """Measure every set of a folder and report."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     options = _options()
     figures = asyncio.run(_measure(options))
     print_table(figures)

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
@@ -12,7 +12,7 @@ from app.bootstrap import Services
 from app.core.ids import new_id
 from app.core.tenancy import WorkspaceScope
 from app.documents.types import Upload, Visibility
-from evals.formats import LabelledSet
+from evals.formats import LabelledQuestion, LabelledSet
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,12 @@ async def load(services: Services, labelled: LabelledSet) -> LoadedSet:
             failed.append(path.name)
         progress(f"{labelled.name}: loaded {count}/{len(labelled.corpus)} files")
     return LoadedSet(scope, files, aliases, tuple(failed))
+
+
+def with_one_name(loaded: LoadedSet, question: LabelledQuestion) -> LabelledQuestion:
+    """Return the question with its evidence under the one name that equal files have."""
+    evidence = tuple(replace(each, file=loaded.aliases.get(each.file, each.file)) for each in question.evidence)
+    return replace(question, evidence=evidence)
 
 
 def progress(line: str) -> None:

@@ -10,7 +10,7 @@ from app.core.tenancy import WorkspaceScope
 from app.retrieval.types import Passage
 from evals.figures import ndcg
 from evals.formats import LabelledQuestion
-from evals.loading import LoadedSet, progress
+from evals.loading import LoadedSet, progress, with_one_name
 from evals.matching import Found, holds_answer, holds_evidence
 
 _DEPTH = 30
@@ -54,7 +54,7 @@ async def ask_all(services: Services, loaded: LoadedSet, questions: Sequence[Lab
 
 
 async def _ask(services: Services, loaded: LoadedSet, raw: LabelledQuestion) -> Outcome:
-    question = _with_one_name(loaded, raw)
+    question = with_one_name(loaded, raw)
     passages = await services.retrieval.search(loaded.scope, question.text, _DEPTH)
     found = [_found(loaded, passage) for passage in passages]
     started = time.perf_counter()
@@ -75,12 +75,6 @@ async def _ask(services: Services, loaded: LoadedSet, raw: LabelledQuestion) -> 
         exact_citations=sum([await _is_exact(services, loaded.scope, citation) for citation in cited]),
         seconds=seconds,
     )
-
-
-def _with_one_name(loaded: LoadedSet, raw: LabelledQuestion) -> LabelledQuestion:
-    """Return the question with evidence under the one name that equal files have."""
-    evidence = tuple(type(each)(loaded.aliases.get(each.file, each.file), each.text) for each in raw.evidence)
-    return type(raw)(raw.id, raw.text, raw.answerable, raw.label, raw.answers, evidence)
 
 
 def _found(loaded: LoadedSet, passage: Passage) -> Found:

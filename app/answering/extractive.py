@@ -15,6 +15,8 @@ from app.answering.scoring import features, probability, rarities
 from app.answering.thresholds import Thresholds
 from app.llm.types import Vectors
 
+_MOST_ITEMS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Scored:
@@ -67,6 +69,8 @@ def _score(candidate: Candidate, values: tuple[float, ...], thresholds: Threshol
 def draft_part(question: Question, scored: Sequence[Scored], thresholds: Thresholds) -> Draft:
     """Return the best candidate as a claim, or nothing but the missing part.
 
+    Numbered items are given as often as the documents number one so: each is what it says.
+
     Args:
         question: A whole question or one part of it.
         scored: Its candidates, best first.
@@ -75,7 +79,8 @@ def draft_part(question: Question, scored: Sequence[Scored], thresholds: Thresho
     best = scored[0] if scored else None
     if best is None or best.probability < thresholds.answer:
         return Draft((), (question.text,), best.probability if best else 0.0)
-    return Draft((_claim(best.candidate),), (), best.probability)
+    chosen = [each for each in scored if each.candidate.is_item][:_MOST_ITEMS] or [best]
+    return Draft(tuple(dict.fromkeys(_claim(each.candidate) for each in chosen)), (), best.probability)
 
 
 def join_parts(parts: Sequence[Draft]) -> Draft:

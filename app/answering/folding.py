@@ -11,7 +11,8 @@ from dataclasses import dataclass
 _QUOTES = dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc`\u00b4", "'") | dict.fromkeys(
     "\u201c\u201d\u201e\u201f\u2033\u00ab\u00bb", '"'
 )
-_DASHES = dict.fromkeys("\u00ad\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
+# U+FFFE is what PDFium gives for a hyphen at the end of a line.
+_DASHES = dict.fromkeys("\u00ad\ufffe\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d", "-")
 _SAME = {**_QUOTES, **_DASHES}
 
 

@@ -67,6 +67,14 @@ def test_a_numbered_item_is_given_whole_and_without_what_follows_it() -> None:
     assert found.claims[0].text == "Verify that keys are stored in a protected place."
 
 
+def test_a_number_that_is_given_twice_is_answered_with_both_items() -> None:
+    appendix = passage("2.13 Verify that keys are old.\n2.20 Moved.", name="Rules 3.0.pdf", heading="Appendix")
+    assert quotes(draft("What does requirement 2.13 of Rules 3.0 say?", RULES_3_0, appendix)) == [
+        "Verify that keys are stored\nin a protected place.",
+        "Verify that keys are old.",
+    ]
+
+
 @pytest.mark.parametrize("order", [(RULES_3_0, RULES_3_0_1), (RULES_3_0_1, RULES_3_0)])
 def test_the_named_version_answers_and_never_its_neighbour(order: tuple[Passage, Passage]) -> None:
     assert quotes(draft("What does requirement 2.13 of Rules 3.0 say?", *order)) == [

@@ -1,7 +1,7 @@
 import re
 
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import assume, given, settings, strategies as st
 
 from app.answering.folding import fold
 from app.answering.quotes import locate, split_by_page
@@ -13,7 +13,7 @@ TEXT = (
     "Its naïve co-operation clause (§ 4.2.1) caps fees at 1,500.75 € per day, not 2½ % of revenue.\n"
     "The ﬁnal re-\nport says: “don\u2019t rely on v1.2.3”, the off\u00adset of \u22125 °C was up-to-date in 10² labs."
 )
-WORDS = [match.span() for match in re.finditer(r"\S+", TEXT)]
+WORDS = [match.span() for match in re.finditer(r"(?:\w-\n|\S)+", TEXT)]
 
 
 @st.composite
@@ -43,6 +43,7 @@ def altered(draw: st.DrawFn) -> tuple[str, int, int]:
 
 
 @given(altered())
+@settings(deadline=None)
 def test_locate_maps_an_altered_copy_back_to_words_that_fold_to_the_same(case: tuple[str, int, int]) -> None:
     quote, start, end = case
     found = locate(quote, TEXT)
@@ -53,6 +54,7 @@ def test_locate_maps_an_altered_copy_back_to_words_that_fold_to_the_same(case: t
 
 
 @given(runs(), st.data())
+@settings(deadline=None)
 def test_locate_never_finds_a_quote_with_another_letter_or_digit(run: tuple[int, int], data: st.DataObject) -> None:
     quote = TEXT[slice(*run)]
     places = [at for at, character in enumerate(quote) if character.isalnum()]
@@ -98,6 +100,10 @@ def test_locate_finds_a_later_whole_run_when_the_first_is_part_of_a_number() -> 
 def test_locate_undoes_hyphenation_in_the_passage() -> None:
     text = "a long infor-\nmation text"
     assert locate("information", text) == (7, 20)
+
+
+def test_locate_reads_the_hyphen_that_pdfium_gives_at_the_end_of_a_line() -> None:
+    assert locate("re-authentication", "each re\ufffeauthentication") == (5, 22)
 
 
 def test_fold_gives_one_source_span_to_each_character() -> None:
