@@ -66,8 +66,10 @@ export function loginPage(action, client) {
  * @param {Error | undefined} error
  */
 export function deviceInputPage(form, error) {
+  const wrong = "This code is not valid or was already used. Type it as your terminal shows it.";
+  const text = error?.name === "AbortedError" ? "The request was refused. You can close this page." : wrong;
   const hint = error
-    ? '<p class="error" role="alert">This code is not valid or was already used. Type it as your terminal shows it.</p>'
+    ? `<p class="error" role="alert">${text}</p>`
     : "<p>Type the code that your terminal shows.</p>";
   return page("Connect a device", `${hint}${form}<button type="submit" form="op.deviceInputForm">Continue</button>`);
 }

@@ -90,6 +90,18 @@ test("a terminal signs in through the device flow", () =>
     assert.equal((await poll()).body.error, "invalid_grant");
   }));
 
+test("a person can refuse a terminal that is not theirs", () =>
+  withProvider(async (issuer) => {
+    const { body: device } = await post(`${issuer}/device/auth`, CLI);
+    const browser = new Browser();
+    const entry = await browser.open(device.verification_uri);
+    const code = { user_code: device.user_code, xsrf: field(entry.html, "xsrf") };
+    const refused = await browser.open(device.verification_uri, { ...code, abort: "yes" });
+    assert.match(refused.html, /was refused/);
+    const fields = { grant_type: DEVICE_CODE, device_code: device.device_code, ...CLI };
+    assert.equal((await post(`${issuer}/token`, fields)).body.error, "access_denied");
+  }));
+
 test("a wrong device code shows the form again", () =>
   withProvider(async (issuer) => {
     const browser = new Browser();
