@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import ColumnElement, Select, delete, func, insert, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -24,18 +24,6 @@ class DocumentRow:
     document: Document
     version: Version
     content: Content
-
-
-async def lock_documents(session: AsyncSession, scope: WorkspaceScope) -> None:
-    """Let one transaction at a time change the set of documents of a workspace.
-
-    It is held for a few milliseconds, and spares every other ordering of locks between uploads, deletions and the
-    worker's swap of a new version.
-    """
-    await session.execute(
-        text("SELECT pg_advisory_xact_lock(hashtextextended('documents:' || :workspace_id, 0))"),
-        {"workspace_id": str(scope.workspace_id)},
-    )
 
 
 def _with_latest(scope: WorkspaceScope) -> Select[Document, Version, Content]:

@@ -17,6 +17,7 @@ from app.db.session import Database
 from app.documents import repository
 from app.documents.access import require_change
 from app.documents.errors import NameTakenError, NotAMemberError, NotFailedError
+from app.documents.locks import lock_documents
 from app.documents.repository import DocumentRow
 from app.documents.storage import BlobStore
 from app.documents.types import (
@@ -119,7 +120,7 @@ class DocumentService:
         """
         try:
             async with self._database.workspace(scope) as session:
-                await repository.lock_documents(session, scope)
+                await lock_documents(session, scope)
                 row = await _required(session, scope, document_id)
                 require_change(scope, row.document)
                 await self._apply(session, scope, row.document, changes)
@@ -130,7 +131,7 @@ class DocumentService:
     async def retry(self, scope: WorkspaceScope, document_id: DocumentId) -> DocumentView:
         """Start a failed document again; raise `NotFailedError` when it has not failed."""
         async with self._database.workspace(scope) as session:
-            await repository.lock_documents(session, scope)
+            await lock_documents(session, scope)
             row = await _required(session, scope, document_id)
             require_change(scope, row.document)
             if row.content.status != Status.FAILED:
@@ -145,7 +146,7 @@ class DocumentService:
         Check first, then act, in one transaction; the stored bytes follow by a job of the same transaction.
         """
         async with self._database.workspace(scope) as session:
-            await repository.lock_documents(session, scope)
+            await lock_documents(session, scope)
             row = await _required(session, scope, document_id)
             require_change(scope, row.document)
             contents = await repository.lone_contents(session, scope, document_id)

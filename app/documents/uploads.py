@@ -17,6 +17,7 @@ from app.db.models import Content, Document
 from app.db.session import Database
 from app.documents import repository
 from app.documents.errors import DocumentTooLargeError, EmptyDocumentError
+from app.documents.locks import lock_documents
 from app.documents.media_types import MediaType, sniff
 from app.documents.storage import BlobStore
 from app.documents.types import Outcome, Status, Upload, UploadResult, Visibility
@@ -64,7 +65,7 @@ class Uploads:
         unused = blob_key
         try:
             async with self._database.workspace(scope) as session:
-                await repository.lock_documents(session, scope)
+                await lock_documents(session, scope)
                 content = await self._content(session, scope, received, blob_key)
                 result = await self._record(session, scope, received, content)
             unused = None if content.blob_key == blob_key else blob_key

@@ -7,8 +7,8 @@ import structlog
 
 from app.core.tenancy import WorkspaceScope
 from app.db.session import Database
+from app.documents.locks import lock_documents
 from app.documents.media_types import MediaType
-from app.documents.repository import lock_documents
 from app.documents.storage import BlobStore
 from app.documents.types import Status
 from app.ingestion import repository
