@@ -56,7 +56,7 @@ def _line(console: Console, text: str, style: str, indent: int) -> None:
     if console.is_terminal:
         console.print(Padding(Text(neutral_lines(text), style=style), (0, 0, 0, indent)))
         return
-    lines = (" " * indent + line for line in neutral_lines(text).split("\n"))
+    lines = (" " * indent + line if line else "" for line in neutral_lines(text).split("\n"))
     typer.echo("\n".join(lines), file=console.file)
 
 

@@ -15,7 +15,7 @@ from app.cli.words import state_of
 
 group = typer.Typer(help="List, show, delete and retry documents.", invoke_without_command=True)
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the document.")]
-_LIST_LIMIT = 200
+_LIST_LIMIT = 100
 
 
 def register(app: typer.Typer) -> None:
