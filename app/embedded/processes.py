@@ -14,6 +14,7 @@ from pathlib import Path
 
 from app.core.clock import utc_now
 from app.embedded.account import Account
+from app.embedded.errors import PartFailedError
 
 _PR_SET_PDEATHSIG = 1
 _POLL_SECONDS = 0.02
@@ -45,7 +46,18 @@ class Command:
 
 
 def spawn(command: Command) -> subprocess.Popen[bytes]:
-    """Start a process in a session of its own, so that Ctrl-C in the terminal reaches only us."""
+    """Start a process in a session of its own, so that Ctrl-C in the terminal reaches only us.
+
+    Raises:
+        PartFailedError: The system refuses to run the program.
+    """
+    try:
+        return _popen(command)
+    except OSError as error:
+        raise PartFailedError(f"{command.argv[0]} cannot be started: {error.strerror}.") from error
+
+
+def _popen(command: Command) -> subprocess.Popen[bytes]:
     _cut_log(command.log)
     account = command.account
     with command.log.open("ab") as log:

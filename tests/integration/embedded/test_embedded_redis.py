@@ -96,3 +96,11 @@ def test_start_fails_with_the_end_of_the_log_when_the_settings_are_refused(limit
     damaged.write_text("nonsense\n")
     with pytest.raises(PartFailedError, match="redis-limits ended while it was starting"):
         limits.start()
+
+
+def test_a_program_that_the_system_refuses_to_run_is_named(fresh_home: Home, tmp_path: Path) -> None:
+    program = tmp_path / "redis-server"
+    program.touch(mode=0o600)
+    server = EmbeddedRedis(RedisKind.LIMITS, program, fresh_home.redis_limits, "00", fresh_home.logs / "redis.log")
+    with pytest.raises(PartFailedError, match=r"redis-server cannot be started: Permission denied"):
+        server.start()
