@@ -59,11 +59,10 @@ GroundedDocs is ready after {seconds:.1f} s.
 
 Next, in another terminal:
 
-  groundeddocs login                       sign in with your browser; or, for scripts:
-  groundeddocs token alice                 print a token of a demo user
-  groundeddocs workspaces                  list your workspaces
-  groundeddocs upload FILES...             upload documents
-  groundeddocs ask "..."                   ask a question
+  groundeddocs token alice --save          sign in as a demo user (or in your browser: groundeddocs login)
+  groundeddocs ask "What happens when no quote can be verified?"
+  groundeddocs upload FILES...             add your own documents, then ask about them
+  groundeddocs workspaces                  list your workspaces; --help lists everything else
 
 Ctrl-C stops everything.
 """

@@ -13,6 +13,7 @@ from types import FrameType
 
 from app.embedded import environment, http, pidfiles, processes, restarts, schema
 from app.embedded.account import postgres_account
+from app.embedded.demo import DemoError, seed_demo
 from app.embedded.errors import PartFailedError, PortTakenError
 from app.embedded.home import Home, prepare_home
 from app.embedded.idp import IdpAddress, choose_address, idp_part
@@ -82,6 +83,7 @@ class Supervisor:
             self._check_port()
             settings, idp = self._start_servers()
             self._start_processes(settings, idp)
+            self._prepare_demo(settings)
             self._announce(settings)
             self._watch()
         except KeyboardInterrupt:
@@ -180,6 +182,13 @@ class Supervisor:
         self._begin(api, self._processes)
         self._ready(idp)
         self._ready(api)
+
+    def _prepare_demo(self, settings: Mapping[str, str]) -> None:
+        """Make the demo workspace; without it the service is as good, so a failure is only told."""
+        try:
+            seed_demo(environment.api_address(self._options), settings["OIDC_ISSUER"])
+        except DemoError as error:
+            self._report.note(error.detail)
 
     def _announce(self, settings: Mapping[str, str]) -> None:
         address, issuer = environment.api_address(self._options), settings["OIDC_ISSUER"]
