@@ -111,6 +111,7 @@ def _tokens(settings: Settings, keys: JwksCache) -> TokenVerifier:
         audience=settings.oidc_audience,
         algorithms=settings.oidc_algorithms,
         require_at_jwt=settings.oidc_require_at_jwt,
+        token_id_claim=settings.oidc_token_id_claim,
     )
 
 

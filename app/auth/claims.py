@@ -27,8 +27,12 @@ class Claims:
     scopes: frozenset[str]
 
 
-def read_claims(members: Mapping[str, object]) -> Claims:
+def read_claims(members: Mapping[str, object], token_id_claim: str) -> Claims:
     """Return the claims of a payload.
+
+    Args:
+        members: The payload.
+        token_id_claim: Name of the claim that tells this token from all others.
 
     Raises:
         ClaimError: A claim is missing, has another type, or an agent's token lives too long.
@@ -39,7 +43,7 @@ def read_claims(members: Mapping[str, object]) -> Claims:
     _text(members, "iss")
     claims = Claims(
         subject=_text(members, "sub"),
-        token_id=_text(members, "jti"),
+        token_id=_text(members, token_id_claim),
         expires_at=expires_at,
         actor=_actor(members),
         email=_display(members.get("email")),

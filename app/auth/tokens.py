@@ -24,7 +24,7 @@ _COMPACT = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+", re.ASCI
 _REFUSED_HEADERS = frozenset({"crit", "jku", "x5u", "jwk", "x5c", "b64", "zip", "enc"})
 _ACCESS_TOKEN_TYPES = frozenset({"at+jwt", "application/at+jwt"})
 _PLAIN_TYPES = frozenset({"jwt", "application/jwt"})
-_REQUIRED_CLAIMS = ["iss", "aud", "exp", "sub", "jti"]
+_REQUIRED_CLAIMS = ["iss", "aud", "exp", "sub"]  # the fifth, the id of the token, has a name of the provider's
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +38,7 @@ class TokenVerifier:
         audience: What `aud` must contain.
         algorithms: Accepted algorithms, all of one asymmetric family.
         require_at_jwt: Whether `typ` must say that this is an access token.
+        token_id_claim: Name of the claim that tells one token from all others.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class TokenVerifier:
         audience: str,
         algorithms: Iterable[str],
         require_at_jwt: bool = True,
+        token_id_claim: str = "jti",  # noqa: S107  (the name of a claim)
     ) -> None:
         self._keys = keys
         self._issuer = issuer
@@ -55,6 +57,7 @@ class TokenVerifier:
         self._algorithms = frozenset(algorithms)
         self._types = _ACCESS_TOKEN_TYPES if require_at_jwt else _ACCESS_TOKEN_TYPES | _PLAIN_TYPES
         self._type_may_be_missing = not require_at_jwt
+        self._token_id_claim = token_id_claim
 
     async def verify(self, token: str) -> Principal:
         """Return whom the token speaks for.
@@ -64,7 +67,7 @@ class TokenVerifier:
             UnavailableError: The provider's keys have not been reachable for too long.
         """
         try:
-            header, claims = _parse(token)
+            header, claims = _parse(token, self._token_id_claim)
             key = await self._keys.find(self._key_name(header))
             self._check_signature(token, header, key)
         except jwt.ExpiredSignatureError as error:
@@ -116,12 +119,12 @@ class TokenVerifier:
         )
 
 
-def _parse(token: str) -> tuple[dict[str, object], Claims]:
+def _parse(token: str, token_id_claim: str) -> tuple[dict[str, object], Claims]:
     if len(token) > MAX_TOKEN_CHARACTERS or not _COMPACT.fullmatch(token):
         raise MalformedTokenError("not a signed token in compact form")
     header, payload, signature = token.split(".")
     decode_segment(signature)
-    return decode_members(header), read_claims(decode_members(payload))
+    return decode_members(header), read_claims(decode_members(payload), token_id_claim)
 
 
 def _refusal(detail: str) -> UnauthenticatedError:

@@ -122,6 +122,8 @@ class Api:
         async with self._respond(call, "text/event-stream", _STREAM_TIMEOUT) as response:
             try:
                 async for event in EventSource(response).aiter_sse():
+                    if not event.data:
+                        continue  # a heartbeat: httpx-sse 0.4 gives an event for a comment once an id was seen
                     data = _decode(event.data.encode())
                     if event.event == "error":
                         raise ProblemError(data, int(data.get("status") or 0))

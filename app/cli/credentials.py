@@ -31,7 +31,7 @@ class Login:
         expires_at: End of the access token, in seconds since 1970.
         token_endpoint: Where the refresh token is used.
         client_id: The client that the tokens belong to.
-        audience: The API that the tokens are for.
+        audience: The API that the tokens are for; empty when a scope named it.
         revocation_endpoint: Where the refresh token is given back; None when the provider takes none back.
     """
 

@@ -29,7 +29,7 @@ class Provider:
     Args:
         issuer: Its name, exactly.
         client_id: Our client there.
-        audience: The API that tokens shall be for.
+        audience: The API that tokens shall be for; empty when a scope names it.
         token_endpoint: Where tokens are given.
         device_endpoint: Where a device flow starts; empty when the provider has none.
         revocation_endpoint: Where refresh tokens are given back; None when the provider takes none back.
@@ -57,8 +57,15 @@ class DeviceCode:
     expires_in: float
 
 
-async def discover(http: httpx.AsyncClient, *, issuer: str, client_id: str, audience: str) -> Provider:
+async def discover(http: httpx.AsyncClient, *, issuer: str, client_id: str, audience: str, api_scope: str) -> Provider:
     """Read the provider's discovery document.
+
+    Args:
+        http: Client to ask with.
+        issuer: The provider.
+        client_id: Our client there.
+        audience: The API, which is named as `resource` (RFC 8707) unless a scope does that.
+        api_scope: The scope that stands for the API at providers without `resource`; empty for the others.
 
     Raises:
         UnreachableError: The provider does not answer.
@@ -67,17 +74,23 @@ async def discover(http: httpx.AsyncClient, *, issuer: str, client_id: str, audi
     document = await _get(http, f"{issuer.rstrip('/')}/.well-known/openid-configuration", issuer)
     if document.get("issuer") != issuer or not isinstance(document.get("token_endpoint"), str):
         raise CliError(f"The identity provider at {issuer} does not describe itself as that issuer.")
-    known = document.get("scopes_supported")
-    scopes = tuple(name for name in _SCOPES if name in known) if isinstance(known, list) else _FALLBACK_SCOPES
     return Provider(
         issuer=issuer,
         client_id=client_id,
-        audience=audience,
+        audience="" if api_scope else audience,
         token_endpoint=str(document["token_endpoint"]),
         device_endpoint=str(document.get("device_authorization_endpoint") or ""),
         revocation_endpoint=str(revocation) if (revocation := document.get("revocation_endpoint")) else None,
-        scopes=scopes,
+        scopes=(*_FALLBACK_SCOPES, api_scope) if api_scope else _known_scopes(document.get("scopes_supported")),
     )
+
+
+def _known_scopes(known: object) -> tuple[str, ...]:
+    return tuple(name for name in _SCOPES if name in known) if isinstance(known, list) else _FALLBACK_SCOPES
+
+
+def _resource(audience: str) -> dict[str, str]:
+    return {"resource": audience} if audience else {}
 
 
 async def start_device_flow(http: httpx.AsyncClient, provider: Provider) -> DeviceCode:
@@ -88,7 +101,7 @@ async def start_device_flow(http: httpx.AsyncClient, provider: Provider) -> Devi
     """
     if not provider.device_endpoint:
         raise CliError(f"The identity provider {provider.issuer} has no device flow. Set GROUNDEDDOCS_TOKEN instead.")
-    fields = {"client_id": provider.client_id, "scope": " ".join(provider.scopes), "resource": provider.audience}
+    fields = {"client_id": provider.client_id, "scope": " ".join(provider.scopes)} | _resource(provider.audience)
     answer = await _post(http, provider.device_endpoint, fields)
     if "error" in answer or "device_code" not in answer:
         raise CliError(f"The identity provider refused to start a sign-in: {_reason(answer)}.")
@@ -160,8 +173,7 @@ async def refresh(http: httpx.AsyncClient, login: Login) -> Login | None:
         "grant_type": "refresh_token",
         "refresh_token": login.refresh_token,
         "client_id": login.client_id,
-        "resource": login.audience,
-    }
+    } | _resource(login.audience)
     answer = await _post(http, login.token_endpoint, fields)
     if answer.get("error") == "invalid_grant":
         return None

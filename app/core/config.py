@@ -59,6 +59,11 @@ class Settings(BaseSettings):
     oidc_require_at_jwt: bool = Field(
         default=True, description="Require `typ: at+jwt` (RFC 9068); off for providers without it."
     )
+    oidc_token_id_claim: str = Field("jti", description="Claim that names one token: `jti`; Entra ID calls it `uti`.")
+    oidc_api_scope: str = Field(
+        "",
+        description="Scope by which clients ask for this API; empty means that they name the audience as `resource`.",
+    )
 
     # Limits on documents and requests
     max_upload_bytes: int = Field(50 * 1024 * 1024, ge=1, description="Largest file that is accepted, in bytes.")

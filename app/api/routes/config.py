@@ -20,6 +20,7 @@ async def get_config(services: CurrentServices) -> ConfigRead:
         client_id=settings.oidc_client_id,
         cli_client_id=settings.oidc_cli_client_id,
         audience=settings.oidc_audience,
+        api_scope=settings.oidc_api_scope,
         limits=LimitsRead(
             max_upload_bytes=settings.max_upload_bytes,
             max_pages=settings.max_pages,

@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+from pydantic import Field
+
 from app.api.schemas.base import ReadModel
 from app.api.schemas.workspaces import WorkspaceRead
 
@@ -36,6 +38,7 @@ class ConfigRead(ReadModel):
     client_id: str
     cli_client_id: str
     audience: str
+    api_scope: str = Field(description="Scope to ask for; empty means that the audience is named as `resource`.")
     limits: LimitsRead
     formats: list[str]
     features: list[str]

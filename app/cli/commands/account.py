@@ -100,4 +100,5 @@ async def _provider(session: Session) -> signin.Provider:
         issuer=str(config["issuer"]),
         client_id=str(config["cli_client_id"]),
         audience=str(config["audience"]),
+        api_scope=str(config.get("api_scope") or ""),
     )

@@ -55,6 +55,7 @@ def service() -> Iterator[StandIn]:
                 "client_id": "web",
                 "cli_client_id": "cli",
                 "audience": "urn:groundeddocs:api",
+                "api_scope": "",
                 "limits": {"max_upload_bytes": 5_000, "max_pages": 10, "max_question_characters": 100},
                 "formats": ["application/pdf", "text/plain", "text/markdown"],
                 "features": [],

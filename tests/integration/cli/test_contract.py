@@ -59,7 +59,7 @@ def test_body_that_a_command_sends_is_known(document: dict[str, Any], schema: st
 @pytest.mark.parametrize(
     ("schema", "fields"),
     [
-        ("ConfigRead", {"issuer", "cli_client_id", "audience", "limits", "formats"}),
+        ("ConfigRead", {"issuer", "cli_client_id", "audience", "api_scope", "limits", "formats"}),
         ("WorkspaceRead", {"id", "name", "role"}),
         ("InvitationCreated", {"token", "expires_at"}),
         ("DocumentRead", {"id", "name", "status", "done", "total", "reason", "detail", "warnings", "size_bytes"}),

@@ -10,6 +10,7 @@ import pytest
 
 from app.cli.credentials import CredentialStore, Login
 from app.cli.session import Tokens
+from app.cli.signin import discover, start_device_flow
 from tests.integration.cli.conftest import Shell
 from tests.integration.cli.standin import Reply, Request, StandIn, problem, reply
 
@@ -205,3 +206,26 @@ def test_damaged_file_never_ends_in_a_traceback(
     ended = stranger("whoami")
     assert ended.code in {1, 3}
     assert "Traceback" not in ended.err
+
+
+async def test_a_scope_names_the_api_where_the_provider_refuses_resource(service: StandIn) -> None:
+    started = {"device_code": "d", "user_code": "u", "verification_uri": "http://idp/device"}
+    service.on("POST", "/device/auth", reply(started))
+    async with httpx.AsyncClient() as http:
+        provider = await discover(
+            http, issuer=service.url, client_id="cli", audience="urn:groundeddocs:api", api_scope="api://docs/ask"
+        )
+        await start_device_flow(http, provider)
+    asked = service.requests[-1].form()
+    assert asked["scope"] == "openid offline_access api://docs/ask"
+    assert "resource" not in asked
+
+
+async def test_the_audience_is_named_as_resource_without_such_a_scope(service: StandIn) -> None:
+    service.on("POST", "/device/auth", reply({"device_code": "d", "user_code": "u", "verification_uri": "http://idp"}))
+    async with httpx.AsyncClient() as http:
+        provider = await discover(
+            http, issuer=service.url, client_id="cli", audience="urn:groundeddocs:api", api_scope=""
+        )
+        await start_device_flow(http, provider)
+    assert service.requests[-1].form()["resource"] == "urn:groundeddocs:api"

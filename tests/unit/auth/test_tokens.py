@@ -60,6 +60,13 @@ async def test_plain_typed_tokens_pass_only_when_the_operator_allows_them(issuer
         await lenient.verify(issuer.token("alice", typ="JWT", aud="groundeddocs-web"))
 
 
+async def test_another_claim_names_the_token_where_the_provider_calls_it_so(issuer: Issuer) -> None:
+    verifier = TokenVerifier(issuer, issuer=ISSUER, audience=AUDIENCE, algorithms=["RS256"], token_id_claim="uti")
+    assert (await verifier.verify(issuer.token("alice", uti="token-7"))).token_id == "token-7"
+    with pytest.raises(UnauthenticatedError):
+        await verifier.verify(issuer.token("alice"))
+
+
 async def test_texts_for_display_lose_what_does_not_print(issuer: Issuer, verifier: TokenVerifier) -> None:
     principal = await verifier.verify(issuer.token("alice", name="Al\x00ice\ud800", email=["x"]))
     assert (principal.name, principal.email) == ("Alice", None)
