@@ -53,8 +53,9 @@ def problem(status: int, title: str, detail: str) -> Reply:
 
 
 def events(*given: tuple[str, object], drop: bool = False) -> Reply:
+    heartbeat = ": keep-alive\n\n"
     parts = [f"id: {n}\nevent: {name}\ndata: {json.dumps(data)}\n\n" for n, (name, data) in enumerate(given, 1)]
-    return Reply(200, (": keep-alive\n\n" + "".join(parts)).encode(), "text/event-stream", drop=drop)
+    return Reply(200, (heartbeat + heartbeat.join(parts)).encode(), "text/event-stream", drop=drop)
 
 
 class StandIn:
