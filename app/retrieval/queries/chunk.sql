@@ -1,4 +1,5 @@
 -- chunk: one chunk, readable through any version of a document that this user may read, so that old citations open.
+-- Chunks are stored batch by batch before their content is ready; until then they do not exist for anyone.
 -- The version that is current comes first, then the oldest document.
 
 SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, v.id AS version_id, c.content_sha256,
@@ -10,6 +11,7 @@ SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, v.id AS v
            ORDER BY p.number
        ) AS page_offsets
 FROM chunks c
+JOIN contents o ON o.workspace_id = :workspace_id AND o.sha256 = c.content_sha256 AND o.status = 'ready'
 JOIN versions v ON v.workspace_id = :workspace_id AND v.content_sha256 = c.content_sha256
 JOIN documents d ON d.workspace_id = :workspace_id AND d.id = v.document_id
 WHERE c.workspace_id = :workspace_id
