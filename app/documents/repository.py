@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
 
 from app.core.ids import DocumentId, UserId, VersionId
 from app.core.tenancy import WorkspaceScope
@@ -130,21 +131,33 @@ async def find_version(
     session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, version_id: VersionId | None
 ) -> tuple[Document, Version, Content] | None:
     """Return one version of a readable document; without an id the newest."""
-    wanted = Version.id == version_id if version_id else Version.id == Document.latest_version_id
-    query = (
-        select(Document, Version, Content)
-        .join(Version, (Version.document_id == Document.id) & in_workspace(Version, scope))
-        .join(Content, (Content.sha256 == Version.content_sha256) & in_workspace(Content, scope))
-        .where(readable(scope), Document.id == document_id, wanted)
-    )
-    row = (await session.execute(query)).one_or_none()
+    wanted = Version.id == (version_id or Document.latest_version_id)
+    row = (await session.execute(_with_version(scope, wanted).where(Document.id == document_id))).one_or_none()
     return (row[0], row[1], row[2]) if row else None
 
 
-async def find_page(session: AsyncSession, scope: WorkspaceScope, sha256: str, number: int) -> Page | None:
-    """Return one page of a content that was found through a readable document."""
-    query = select(Page).where(in_workspace(Page, scope), Page.content_sha256 == sha256, Page.number == number)
-    return (await session.execute(query)).scalar_one_or_none()
+async def find_page(
+    session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, version_id: VersionId | None, number: int
+) -> tuple[Page, VersionId] | None:
+    """Return one page of a version that is ready; without an id, of the one that answers are given from."""
+    wanted = Version.id == (version_id or Document.current_version_id)
+    query = (
+        _with_version(scope, wanted)
+        .with_only_columns(Page, Version.id)
+        .join(Page, (Page.content_sha256 == Content.sha256) & in_workspace(Page, scope))
+        .where(Document.id == document_id, Page.number == number, Content.status == Status.READY)
+    )
+    row = (await session.execute(query)).one_or_none()
+    return (row[0], VersionId(row[1])) if row else None
+
+
+def _with_version(scope: WorkspaceScope, wanted: ColumnElement[bool]) -> Select[Document, Version, Content]:
+    return (
+        select(Document, Version, Content)
+        .join(Version, (Version.document_id == Document.id) & in_workspace(Version, scope))
+        .join(Content, (Content.sha256 == Version.content_sha256) & in_workspace(Content, scope))
+        .where(readable(scope), wanted)
+    )
 
 
 async def add_grants(
@@ -164,15 +177,14 @@ async def clear_grants(session: AsyncSession, scope: WorkspaceScope, document_id
 
 async def lone_contents(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> Sequence[Content]:
     """Return the contents that no other document has in any version."""
+    other = aliased(Version)
     elsewhere = (
-        select(Version.content_sha256)
-        .where(in_workspace(Version, scope), Version.document_id != document_id)
-        .scalar_subquery()
+        exists()
+        .where(in_workspace(other, scope), other.content_sha256 == Content.sha256, other.document_id != document_id)
+        .correlate(Content)
     )
     mine = select(Version.content_sha256).where(in_workspace(Version, scope), Version.document_id == document_id)
-    query = select(Content).where(
-        in_workspace(Content, scope), Content.sha256.in_(mine), Content.sha256.not_in(elsewhere)
-    )
+    query = select(Content).where(in_workspace(Content, scope), Content.sha256.in_(mine), ~elsewhere)
     return (await session.execute(query)).scalars().all()
 
 
@@ -180,12 +192,13 @@ async def count_dependents(
     session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, sha256s: Sequence[str]
 ) -> dict[str, int]:
     """Count the rows that a deletion takes along, by table."""
+    chunks = select(Chunk.id).where(in_workspace(Chunk, scope), Chunk.content_sha256.in_(sha256s))
     conditions: dict[str, tuple[ColumnElement[bool], ColumnElement[bool]]] = {
         "versions": (in_workspace(Version, scope), Version.document_id == document_id),
         "citations": (in_workspace(AnswerCitation, scope), AnswerCitation.document_id == document_id),
         "pages": (in_workspace(Page, scope), Page.content_sha256.in_(sha256s)),
         "chunks": (in_workspace(Chunk, scope), Chunk.content_sha256.in_(sha256s)),
-        "embeddings": (in_workspace(ChunkEmbedding, scope), ChunkEmbedding.content_sha256.in_(sha256s)),
+        "embeddings": (in_workspace(ChunkEmbedding, scope), ChunkEmbedding.chunk_id.in_(chunks)),
     }
     return {
         name: (await session.execute(select(func.count()).where(*both))).scalar_one()

@@ -16,7 +16,8 @@ from app.db.models import Document
 from app.db.session import Database
 from app.documents import repository
 from app.documents.access import require_change
-from app.documents.errors import NameTakenError, NotAMemberError, NotFailedError
+from app.documents.constraints import refusal
+from app.documents.errors import NotFailedError
 from app.documents.locks import lock_documents
 from app.documents.repository import DocumentRow
 from app.documents.storage import BlobStore
@@ -35,8 +36,10 @@ from app.documents.uploads import Uploads, clean_name, start_ingestion
 from app.jobs.payloads import RemoveBlobsPayload
 from app.jobs.queue import JobQueue
 
-# Progress is read from the row: often enough to look alive, rarely enough to cost nothing.
+# Progress is read from the row: soon again after a change, more rarely while nothing moves, so that a hundred
+# watchers of a long queue cost about 50 short reads a second.
 _WATCH_SECONDS = 0.4
+_WATCH_SLOWEST_SECONDS = 2.0
 
 
 class DocumentService:
@@ -77,24 +80,30 @@ class DocumentService:
 
         No transaction is held between two looks. Raises `NotFoundError` when it is deleted meanwhile.
         """
-        last = since
+        last, wait = since, _WATCH_SECONDS
         while not last.status.final:
-            await asyncio.sleep(_WATCH_SECONDS)
+            await asyncio.sleep(wait)
             view = await self.get(scope, document_id)
+            wait = min(wait * 1.5, _WATCH_SLOWEST_SECONDS)
             if view != last:
                 yield view
+                wait = _WATCH_SECONDS
             last = view
 
     async def page(
         self, scope: WorkspaceScope, document_id: DocumentId, number: int, version_id: VersionId | None
     ) -> DocumentPage:
-        """Return one page of the canonical text of a version; without an id, of the newest."""
+        """Return one page of the canonical text of a version; without an id, of the one that answers are given from.
+
+        Raises:
+            NotFoundError: There is no such page, or the version is not ready.
+        """
         async with self._database.workspace(scope) as session:
-            found = await repository.find_version(session, scope, document_id, version_id)
-            page = found and await repository.find_page(session, scope, found[1].content_sha256, number)
-            if not found or not page:
-                raise NotFoundError("There is no such page.")
-            return DocumentPage(page.number, page.label, page.text, VersionId(found[1].id))
+            found = await repository.find_page(session, scope, document_id, version_id, number)
+        if found is None:
+            raise NotFoundError("There is no such page, or the document is not ready yet.")
+        page, of_version = found
+        return DocumentPage(page.number, page.label, page.text, of_version)
 
     async def content(
         self, scope: WorkspaceScope, document_id: DocumentId, version_id: VersionId | None
@@ -107,9 +116,14 @@ class DocumentService:
         document, _, content = found
         return DocumentContent(document.name, content.media_type, content.size_bytes, content.blob_key)
 
-    def stream(self, content: DocumentContent) -> AsyncIterator[bytes]:
-        """Yield the original bytes; no transaction is open meanwhile."""
-        return self._blobs.stream(content.blob_key)
+    async def open(self, content: DocumentContent) -> AsyncIterator[bytes]:
+        """Return the original bytes in parts; no transaction is open meanwhile.
+
+        Raises:
+            NotFoundError: They are gone.
+            UnavailableError: The store does not answer.
+        """
+        return await self._blobs.open(content.blob_key)
 
     async def change(self, scope: WorkspaceScope, document_id: DocumentId, changes: DocumentChanges) -> DocumentView:
         """Rename a document or change who may read it; nothing is read anew.
@@ -126,7 +140,9 @@ class DocumentService:
                 await self._apply(session, scope, row.document, changes)
                 return _view(row)
         except IntegrityError as error:
-            raise _translate(error) from error
+            if refused := refusal(error):
+                raise refused from error
+            raise
 
     async def retry(self, scope: WorkspaceScope, document_id: DocumentId) -> DocumentView:
         """Start a failed document again; raise `NotFailedError` when it has not failed."""
@@ -187,15 +203,6 @@ async def _required(session: AsyncSession, scope: WorkspaceScope, document_id: D
 
 def _no_document() -> NotFoundError:
     return NotFoundError("There is no such document.")
-
-
-def _translate(error: IntegrityError) -> NameTakenError | NotAMemberError | IntegrityError:
-    message = str(error.orig)
-    if "documents_workspace_name_key" in message or "documents_restricted_name_key" in message:
-        return NameTakenError("Another document already has this name.")
-    if "document_grants" in message:
-        return NotAMemberError("A document can only be shared with members of this workspace.")
-    return error
 
 
 def _view(row: DocumentRow) -> DocumentView:

@@ -5,11 +5,13 @@ A key is used once and never again: a removal that runs late, or twice, cannot h
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, BinaryIO
 
+import anyio
 import obstore
 from obstore.exceptions import BaseError as StoreError
 from obstore.store import LocalStore, ObjectStore, S3Store
@@ -18,8 +20,9 @@ from app.core.config import BlobBackend, Settings
 from app.core.errors import NotFoundError, UnavailableError
 from app.core.ids import WorkspaceId, new_id
 
-if TYPE_CHECKING:
-    from obstore.store import S3Config  # a type that exists in the stubs only
+if TYPE_CHECKING:  # types that exist in the stubs only
+    from obstore import GetResult
+    from obstore.store import S3Config
 
 _READ_CHUNK = 1024 * 1024
 
@@ -44,13 +47,22 @@ class BlobStore:
     def __init__(self, store: ObjectStore) -> None:
         self._store = store
 
-    async def put(self, workspace_id: WorkspaceId, file: BinaryIO) -> str:
-        """Store all bytes of an open file under a new key and return the key.
+    async def put(self, key: str, file: BinaryIO) -> None:
+        """Store all bytes of an open file under a new key.
+
+        Even when it is cancelled, nothing is still being written at the end: a removal that follows finds the bytes.
 
         Raises:
             UnavailableError: The store does not take the bytes.
         """
-        key = f"{workspace_id}/{new_id()}"
+        writing = asyncio.create_task(self._write(key, file))
+        try:
+            await asyncio.shield(writing)
+        except asyncio.CancelledError:
+            await finish_though_cancelled(asyncio.wait([writing]))
+            raise
+
+    async def _write(self, key: str, file: BinaryIO) -> None:
         with NamedTemporaryFile() as copy:
             # By path: obstore 0.12 holds a file object beyond the call, and 2 of 10 processes aborted at their exit.
             await asyncio.to_thread(_copy, file, copy)
@@ -58,7 +70,6 @@ class BlobStore:
                 await obstore.put_async(self._store, key, Path(copy.name))
             except (StoreError, OSError) as error:
                 raise UnavailableError("The file could not be stored. Try again in a moment.") from error
-        return key
 
     async def read(self, key: str) -> bytes:
         """Return all bytes of a key.
@@ -67,18 +78,13 @@ class BlobStore:
             NotFoundError: There are no bytes under this key.
             UnavailableError: The store does not answer.
         """
-        return b"".join([part async for part in self.stream(key)])
+        return b"".join([part async for part in await self.open(key)])
 
-    async def stream(self, key: str) -> AsyncIterator[bytes]:
-        """Yield the bytes of a key in parts; raises like `read`."""
-        try:
+    async def open(self, key: str) -> AsyncIterator[bytes]:
+        """Return the bytes of a key in parts. What is missing is known before the first part; raises like `read`."""
+        with _translated():
             found = await obstore.get_async(self._store, key)
-            async for part in found.stream(min_chunk_size=_READ_CHUNK):
-                yield bytes(part)
-        except FileNotFoundError as error:
-            raise NotFoundError("The stored file is gone.") from error
-        except (StoreError, OSError) as error:
-            raise UnavailableError("The stored file cannot be read now. Try again in a moment.") from error
+        return _parts(found)
 
     async def remove(self, keys: Sequence[str]) -> None:
         """Remove keys; those that are gone already are no error.
@@ -93,6 +99,33 @@ class BlobStore:
                 continue
             except (StoreError, OSError) as error:
                 raise UnavailableError("A stored file could not be removed.") from error
+
+
+def new_key(workspace_id: WorkspaceId) -> str:
+    """Return a key that was never used."""
+    return f"{workspace_id}/{new_id()}"
+
+
+async def finish_though_cancelled(work: Awaitable[object]) -> None:
+    """Wait for what must not stay half done, even when this task is cancelled meanwhile or was before."""
+    with anyio.CancelScope(shield=True):
+        await asyncio.shield(work)
+
+
+async def _parts(found: "GetResult") -> AsyncIterator[bytes]:
+    with _translated():
+        async for part in found.stream(min_chunk_size=_READ_CHUNK):
+            yield bytes(part)
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFoundError("The stored file is gone.") from error
+    except (StoreError, OSError) as error:
+        raise UnavailableError("The stored file cannot be read now. Try again in a moment.") from error
 
 
 def _copy(source: BinaryIO, target: IO[bytes]) -> None:

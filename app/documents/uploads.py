@@ -7,28 +7,33 @@ import unicodedata
 from dataclasses import dataclass
 from typing import BinaryIO
 
+import structlog
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
-from app.core.errors import ConflictError, InvalidRequestError
+from app.core.errors import InvalidRequestError, UnavailableError
 from app.core.identifiers import extract_identifiers
 from app.core.ids import DocumentId, VersionId, new_id
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Content, Document
 from app.db.session import Database
 from app.documents import repository
+from app.documents.constraints import refusal
 from app.documents.errors import DocumentTooLargeError, EmptyDocumentError
 from app.documents.locks import lock_documents
 from app.documents.media_types import MediaType, sniff
-from app.documents.storage import BlobStore
+from app.documents.storage import BlobStore, finish_though_cancelled, new_key
 from app.documents.types import Outcome, Status, Upload, UploadResult, Visibility
 from app.jobs.payloads import IngestPayload
 from app.jobs.queue import JobQueue
 
+log = structlog.get_logger(__name__)
+
 _HEAD_BYTES = 64 * 1024
-_READ_BYTES = 1024 * 1024
+_MEBIBYTE = 1024 * 1024
 _MAX_NAME = 255
-# Signs that reverse the order of what follows: a name must read as it is stored.
-_BIDI_CONTROLS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+# Signs that change the order of what follows: a name must read as it is stored.
+_BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +45,14 @@ class _Received:
     sha256: str
     size_bytes: int
     media_type: MediaType
+
+
+@dataclass(frozen=True, slots=True)
+class _Attached:
+    """What became of an upload, and the key of the bytes that are kept."""
+
+    result: UploadResult
+    blob_key: str
 
 
 class Uploads:
@@ -59,20 +72,50 @@ class Uploads:
             EmptyDocumentError: It has none.
             UnsupportedMediaTypeError: Its content is of no supported type.
             InvalidRequestError: Its name cannot be used.
+            NameTakenError: The member brought a restricted document of this name, and may not read it any more.
         """
         received = await asyncio.to_thread(self._inspect, upload)
-        blob_key = await self._store_if_new(scope, upload, received.sha256)
-        unused = blob_key
+        attached = await self._attach(scope, received, blob_key=None)
+        return attached.result if attached else await self._store_and_attach(scope, upload, received)
+
+    async def _store_and_attach(self, scope: WorkspaceScope, upload: Upload, received: _Received) -> UploadResult:
+        """Store the bytes, then write the rows; bytes that no row refers to in the end are removed again."""
+        key = new_key(scope.workspace_id)
+        attached = None
+        try:
+            await self._blobs.put(key, upload.file)
+            attached = await self._attach(scope, received, key)
+        finally:
+            if attached is None or attached.blob_key != key:
+                await finish_though_cancelled(self._remove_unless_used(scope, received.sha256, key))
+        if attached is None:
+            raise AssertionError("stored bytes are always attached")
+        return attached.result
+
+    async def _attach(self, scope: WorkspaceScope, received: _Received, blob_key: str | None) -> _Attached | None:
+        """Write the rows and the job in one transaction; None when the bytes are neither known nor stored yet."""
         try:
             async with self._database.workspace(scope) as session:
                 await lock_documents(session, scope)
                 content = await self._content(session, scope, received, blob_key)
-                result = await self._record(session, scope, received, content)
-            unused = None if content.blob_key == blob_key else blob_key
-        finally:
-            if unused is not None:
-                await asyncio.shield(self._blobs.remove([unused]))
-        return result
+                if content is None:
+                    return None
+                return _Attached(await self._record(session, scope, received, content), content.blob_key)
+        except IntegrityError as error:
+            if refused := refusal(error):
+                raise refused from error
+            raise
+
+    async def _remove_unless_used(self, scope: WorkspaceScope, sha256: str, key: str) -> None:
+        """Remove stored bytes unless their row is there: a commit whose reply was lost may have made it."""
+        try:
+            async with self._database.workspace(scope) as session:
+                await lock_documents(session, scope)  # waits for the transaction whose end is unknown
+                content = await repository.find_content(session, scope, sha256)
+            if content is None or content.blob_key != key:
+                await self._blobs.remove([key])
+        except UnavailableError:
+            log.warning("upload.bytes_left_behind", key=key)
 
     def _inspect(self, upload: Upload) -> _Received:
         name = clean_name(upload.name)
@@ -80,29 +123,20 @@ class Uploads:
         if size == 0:
             raise EmptyDocumentError("The file is empty.")
         if size > self._max_upload_bytes:
-            limit = self._max_upload_bytes // (1024 * 1024)
-            raise DocumentTooLargeError(f"The file is larger than {limit} MiB, the most that is accepted.")
+            raise DocumentTooLargeError(f"The file is larger than {_size(self._max_upload_bytes)}, the most accepted.")
         upload.file.seek(0)
         media_type = sniff(upload.file.read(_HEAD_BYTES), name)
         upload.file.seek(0)
         sha256 = _sha256(upload.file)
         return _Received(name, upload.visibility, sha256, size, media_type)
 
-    async def _store_if_new(self, scope: WorkspaceScope, upload: Upload, sha256: str) -> str | None:
-        async with self._database.workspace(scope) as session:
-            if await repository.find_content(session, scope, sha256):
-                return None
-        return await self._blobs.put(scope.workspace_id, upload.file)
-
     async def _content(
         self, session: AsyncSession, scope: WorkspaceScope, received: _Received, blob_key: str | None
-    ) -> Content:
-        """Return the row of these bytes; a concurrent upload may have made it since the bytes were stored."""
+    ) -> Content | None:
+        """Return the row of these bytes, made when they are stored; None when they are not."""
         content = await repository.find_content(session, scope, received.sha256)
-        if content is not None:
+        if content is not None or blob_key is None:
             return content
-        if blob_key is None:
-            raise ConflictError("The same file was deleted at this very moment. Upload it again.")
         content = Content(
             workspace_id=scope.workspace_id,
             sha256=received.sha256,
@@ -162,9 +196,13 @@ class Uploads:
         return Outcome.SAME_CONTENT if elsewhere else Outcome.CREATED
 
 
+def _size(count: int) -> str:
+    return f"{count / _MEBIBYTE:.3g} MiB" if count >= _MEBIBYTE else f"{count} bytes"
+
+
 def _sha256(file: BinaryIO) -> str:
     digest = hashlib.sha256()
-    while part := file.read(_READ_BYTES):
+    while part := file.read(_MEBIBYTE):
         digest.update(part)
     return digest.hexdigest()
 
@@ -183,9 +221,10 @@ def clean_name(name: str) -> str:
     Raises:
         InvalidRequestError: Nothing is left, or it is longer than 255 characters.
     """
-    base = unicodedata.normalize("NFC", name).replace("\\", "/").rsplit("/", 1)[-1]
+    base = name.replace("\\", "/").rsplit("/", 1)[-1]
     kept = (char for char in base if unicodedata.category(char) not in {"Cc", "Cs"} and char not in _BIDI_CONTROLS)
-    cleaned = " ".join("".join(kept).split())
+    # Normalised last: a mark that stood behind a removed character joins the one before it.
+    cleaned = " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
     if not cleaned or cleaned in {".", ".."}:
         raise InvalidRequestError("The document needs a name.")
     if len(cleaned) > _MAX_NAME:

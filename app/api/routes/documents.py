@@ -26,6 +26,9 @@ from app.documents.types import DocumentChanges, Status, Upload
 router = APIRouter(prefix="/v1/documents", tags=["documents"])
 DocumentIdPath = Annotated[UUID, Path(description="Id of the document.")]
 VersionIdQuery = Annotated[UUID | None, Query(description="Id of a version; the newest without it.")]
+ReadyVersionIdQuery = Annotated[
+    UUID | None, Query(description="Id of a version; the one that answers are given from without it.")
+]
 
 
 @router.post("", status_code=202, responses=problems(400, 401, 403, 409, 413, 415, 422, 503))
@@ -80,7 +83,7 @@ async def get_document_content(
     """Return the original file. It is sent as an attachment: a browser never renders it on this origin."""
     content = await services.documents.content(scope, DocumentId(document_id), _version(version_id))
     return StreamingResponse(
-        services.documents.stream(content),
+        await services.documents.open(content),  # so that 404 is a status and not a broken body
         media_type=content.media_type,
         headers={
             "Content-Length": str(content.size_bytes),
@@ -95,7 +98,7 @@ async def get_document_page(
     scope: CurrentScope,
     document_id: DocumentIdPath,
     number: Annotated[int, Path(ge=1, le=1_000_000, description="Number of the page, from 1.")],
-    version_id: VersionIdQuery = None,
+    version_id: ReadyVersionIdQuery = None,
 ) -> PageRead:
     """Return one page of the canonical text: `text[start:end]` of a citation is its quote."""
     page = await services.documents.page(scope, DocumentId(document_id), number, _version(version_id))
