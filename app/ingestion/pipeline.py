@@ -5,18 +5,19 @@ from dataclasses import dataclass
 
 import structlog
 
+from app.core.errors import NotFoundError, UnavailableError
 from app.core.tenancy import WorkspaceScope
 from app.db.session import Database
 from app.documents.locks import lock_documents
 from app.documents.media_types import MediaType
-from app.documents.storage import BlobStore
+from app.documents.storage import BlobStore, finish_though_cancelled
 from app.documents.types import Status
 from app.ingestion import repository
 from app.ingestion.chunking import CHUNKER_VERSION, Chunk, chunk
 from app.ingestion.embedding import check_embeddings
 from app.ingestion.errors import ClaimLostError
 from app.ingestion.parsing.isolation import parse_isolated
-from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits
+from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
 from app.ingestion.repository import Claim
 from app.llm.types import Embedder
 
@@ -49,8 +50,9 @@ class IngestionService:
     async def run(self, scope: WorkspaceScope, sha256: str) -> Finished | None:
         """Process one content to its end; None when there was nothing to do or the claim was lost.
 
-        A file that cannot be read ends as failed with a typed reason. Other errors pass to the queue, which runs
-        the job again.
+        A file that cannot be read ends as failed with a typed reason. When the run is cancelled, the content waits
+        again, and the attempt does not count.
+        Other errors, whose reason is ours, pass to the job: it asks `after_error` what comes next.
         """
         async with self._database.workspace(scope) as session:
             held = await repository.claim(session, scope, sha256)
@@ -58,28 +60,43 @@ class IngestionService:
             return None
         try:
             return await self._process(scope, held)
-        except ParseFailure as failure:
-            return await self._fail(scope, held, failure.reason, failure.detail)
         except ClaimLostError:
             log.info("ingestion.claim_lost", workspace_id=str(scope.workspace_id), content=sha256)
             return None
+        except asyncio.CancelledError:
+            await finish_though_cancelled(self._release(scope, held))
+            raise
 
-    async def give_up(self, scope: WorkspaceScope, sha256: str) -> None:
-        """End a content whose job failed for reasons of ours as often as allowed."""
+    async def after_error(self, scope: WorkspaceScope, sha256: str) -> int | None:
+        """Return how often a content has been tried, for another try; None when it has ended.
+
+        The last try that failed for a reason of ours ends it as failed.
+        """
+        async with self._database.workspace(scope) as session:
+            attempts = await repository.attempts_of(session, scope, sha256)
+        if attempts is None or attempts < MAX_ATTEMPTS:
+            return attempts
         async with self._database.workspace(scope) as session:
             held = await repository.claim(session, scope, sha256)
-        if held is not None:
-            await self._fail(scope, held, "internal", "The file could not be processed. Try again later.")
+            if held is not None:
+                detail = "The file could not be processed. Try again later."
+                await repository.fail(session, scope, held, reason="internal", detail=detail)
+        return None
 
     async def _process(self, scope: WorkspaceScope, held: Claim) -> Finished:
         if held.attempts > MAX_ATTEMPTS:
-            return await self._fail(
-                scope, held, "worker_lost", "Processing this file stopped the worker several times. It was given up."
-            )
-        data = await self._blobs.read(held.blob_key)
-        parsed = await parse_isolated(data, MediaType(held.media_type), self._limits)
-        chunks = await self._chunk(scope, held, parsed)
-        await self._store_text(scope, held, parsed)
+            detail = "Processing this file stopped the worker several times. It was given up."
+            return await self._fail(scope, held, "worker_lost", detail)
+        try:
+            data = await self._blobs.read(held.blob_key)
+            parsed = await parse_isolated(data, MediaType(held.media_type), self._limits)
+            chunks = await self._chunk(scope, held, parsed)
+        except ParseFailure as failure:
+            return await self._fail(scope, held, failure.reason, failure.detail)
+        except NotFoundError:
+            detail = "The stored file is gone. Delete the document and upload it again."
+            return await self._fail(scope, held, "file_missing", detail)
+        await self._store_text(scope, held, parsed, total=len(chunks))
         for start in range(0, len(chunks), _BATCH):
             await self._store_batch(scope, held, parsed, chunks[start : start + _BATCH], total=len(chunks))
         await self._swap_in(scope, held, parsed, len(chunks))
@@ -88,11 +105,14 @@ class IngestionService:
     async def _chunk(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> tuple[Chunk, ...]:
         async with self._database.workspace(scope) as session:
             await repository.advance(session, scope, held, Status.CHUNKING, done=0, total=len(parsed.pages))
-        return await asyncio.to_thread(chunk, parsed.pages, self._embedder.count_tokens)
+        chunks = await asyncio.to_thread(chunk, parsed.pages, self._embedder.count_tokens)
+        if not chunks:
+            raise ParseFailure(ParseReason.NO_TEXT)
+        return chunks
 
-    async def _store_text(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> None:
+    async def _store_text(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument, *, total: int) -> None:
         async with self._database.workspace(scope) as session:
-            await repository.advance(session, scope, held, Status.EMBEDDING, done=0, total=0)
+            await repository.advance(session, scope, held, Status.EMBEDDING, done=0, total=total)
             await repository.insert_pages(session, scope, held.sha256, parsed)
 
     async def _store_batch(
@@ -128,6 +148,13 @@ class IngestionService:
                 chunker_version=CHUNKER_VERSION,
                 model=self._embedder.model_id,
             )
+
+    async def _release(self, scope: WorkspaceScope, held: Claim) -> None:
+        try:
+            async with self._database.workspace(scope) as session:
+                await repository.release(session, scope, held)
+        except (ClaimLostError, UnavailableError):
+            log.info("ingestion.not_released", workspace_id=str(scope.workspace_id), content=held.sha256)
 
     async def _fail(self, scope: WorkspaceScope, held: Claim, reason: str, detail: str) -> Finished:
         async with self._database.workspace(scope) as session:

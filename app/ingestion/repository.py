@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
-from sqlalchemy import delete, func, insert, select, update
+from sqlalchemy import ColumnElement, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.identifiers import extract_identifiers
@@ -36,11 +36,7 @@ async def claim(session: AsyncSession, scope: WorkspaceScope, sha256: str) -> Cl
     row = (
         await session.execute(
             update(Content)
-            .where(
-                in_workspace(Content, scope),
-                Content.sha256 == sha256,
-                Content.status.not_in([Status.READY, Status.FAILED]),
-            )
+            .where(in_workspace(Content, scope), Content.sha256 == sha256, _unfinished())
             .values(status=Status.PARSING, done=0, total=0, fence=Content.fence + 1, attempts=Content.attempts + 1)
             .returning(Content.fence, Content.attempts, Content.blob_key, Content.media_type)
         )
@@ -50,6 +46,18 @@ async def claim(session: AsyncSession, scope: WorkspaceScope, sha256: str) -> Cl
     await session.execute(delete(ChunkRow).where(in_workspace(ChunkRow, scope), ChunkRow.content_sha256 == sha256))
     await session.execute(delete(Page).where(in_workspace(Page, scope), Page.content_sha256 == sha256))
     return Claim(sha256, row.fence, row.attempts, row.blob_key, row.media_type)
+
+
+async def attempts_of(session: AsyncSession, scope: WorkspaceScope, sha256: str) -> int | None:
+    """Return how often a content was claimed; None when it has ended or is gone."""
+    return await session.scalar(
+        select(Content.attempts).where(in_workspace(Content, scope), Content.sha256 == sha256, _unfinished())
+    )
+
+
+async def release(session: AsyncSession, scope: WorkspaceScope, held: Claim) -> None:
+    """Put a content back as if it had not been claimed; raises `ClaimLostError` like `advance`."""
+    await _write(session, scope, held, status=Status.QUEUED, done=0, total=0, attempts=held.attempts - 1)
 
 
 async def advance(
@@ -178,6 +186,10 @@ async def swap_in(
         .where(in_workspace(Document, scope), Document.latest_version_id.in_(newest))
         .values(current_version_id=Document.latest_version_id)
     )
+
+
+def _unfinished() -> ColumnElement[bool]:
+    return Content.status.not_in([Status.READY, Status.FAILED])
 
 
 async def _write(session: AsyncSession, scope: WorkspaceScope, held: Claim, **values: object) -> None:

@@ -11,9 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.jobs.payloads import IngestPayload, RemoveBlobsPayload, TaskName
 
-# A worker that was killed is noticed after this time; its jobs start again.
-STALLED_AFTER = timedelta(seconds=30)
-HEARTBEAT_EVERY = timedelta(seconds=5)
+_AT_ONCE = timedelta(0)
 
 
 def queue_app(database_url: str) -> procrastinate.App:
@@ -32,20 +30,32 @@ class JobQueue:
     def __init__(self, app: procrastinate.App) -> None:
         self._app = app
 
-    async def ingest(self, session: AsyncSession, payload: IngestPayload) -> None:
-        """Ask for one content to be made searchable; one job at a time runs for it."""
+    async def ingest(self, session: AsyncSession, payload: IngestPayload, *, after: timedelta = _AT_ONCE) -> None:
+        """Ask for one content to be made searchable, some time from now; one job at a time runs for it."""
         lock = f"ingest:{payload.workspace_id}:{payload.content_sha256}"
-        await self._enlist(session, TaskName.INGEST, payload, lock=lock)
+        await self._enlist(session, TaskName.INGEST, payload, lock=lock, after=after)
 
     async def remove_blobs(self, session: AsyncSession, payload: RemoveBlobsPayload) -> None:
         """Ask for stored bytes to be removed once this transaction has removed their rows."""
-        await self._enlist(session, TaskName.REMOVE_BLOBS, payload, lock=None)
+        await self._enlist(session, TaskName.REMOVE_BLOBS, payload, lock=None, after=_AT_ONCE)
 
     async def _enlist(
-        self, session: AsyncSession, task: TaskName, payload: IngestPayload | RemoveBlobsPayload, *, lock: str | None
+        self,
+        session: AsyncSession,
+        task: TaskName,
+        payload: IngestPayload | RemoveBlobsPayload,
+        *,
+        lock: str | None,
+        after: timedelta,
     ) -> None:
         raw = await (await session.connection()).get_raw_connection()
-        deferrer = self._app.configure_task(task.value, lock=lock, queueing_lock=lock, connection=raw.driver_connection)
+        deferrer = self._app.configure_task(
+            task.value,
+            lock=lock,
+            queueing_lock=lock,
+            connection=raw.driver_connection,
+            schedule_in={"seconds": after.total_seconds()} if after else None,
+        )
         try:
             async with session.begin_nested():
                 await deferrer.defer_async(**payload.model_dump(mode="json"))

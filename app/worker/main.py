@@ -4,17 +4,15 @@ import asyncio
 
 import structlog
 
-from app.bootstrap import build_services
+from app.bootstrap import Services, build_services
 from app.core.config import Settings
 from app.db.engine import check_role
-from app.jobs.queue import HEARTBEAT_EVERY, STALLED_AFTER
-from app.worker.sweep import sweep
+from app.worker.job_logs import hide_job_arguments
+from app.worker.sweep import sweep_forever
 from app.worker.tasks import register
+from app.worker.timing import WorkerTiming
 
 log = structlog.get_logger(__name__)
-
-# A running file gets this long to finish at a stop; then it is left to the next worker.
-_GRACE_SECONDS = 3.0
 
 
 async def run_worker(settings: Settings) -> None:
@@ -25,20 +23,30 @@ async def run_worker(settings: Settings) -> None:
     """
     async with build_services(settings) as services:
         await check_role(services.database.engine)
-        app = services.queue_app
-        register(app)
-        async with app.open_async():
-            await sweep(services, app, stalled_after=STALLED_AFTER, left_behind_after=STALLED_AFTER)
-            log.info("worker.ready", concurrency=settings.worker_concurrency)
+        await work(services, WorkerTiming())
+
+
+async def work(services: Services, timing: WorkerTiming) -> None:
+    """Fetch and run jobs with opened services until a signal comes."""
+    app = services.queue_app
+    register(app)
+    hide_job_arguments()
+    async with app.open_async():
+        sweeper = asyncio.create_task(sweep_forever(services, app, timing))
+        try:
+            log.info("worker.ready", concurrency=services.settings.worker_concurrency)
             await app.run_worker_async(
-                concurrency=settings.worker_concurrency,
-                fetch_job_polling_interval=2.0,
-                shutdown_graceful_timeout=_GRACE_SECONDS,
-                update_heartbeat_interval=HEARTBEAT_EVERY.total_seconds(),
-                stalled_worker_timeout=STALLED_AFTER.total_seconds(),
+                concurrency=services.settings.worker_concurrency,
+                fetch_job_polling_interval=timing.poll_every.total_seconds(),
+                shutdown_graceful_timeout=timing.grace.total_seconds(),
+                update_heartbeat_interval=timing.heartbeat_every.total_seconds(),
+                stalled_worker_timeout=timing.stalled_after.total_seconds(),
                 delete_jobs="successful",
                 additional_context={"services": services},
             )
+        finally:
+            sweeper.cancel()
+            await asyncio.wait([sweeper])
 
 
 def main(settings: Settings) -> None:

@@ -1,32 +1,93 @@
-"""The jobs that a worker runs. The queue owns retries; what a job does may be done twice."""
+"""The jobs that a worker runs. What a job does may be done twice."""
 
+import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 import procrastinate
 import structlog
+from pydantic import BaseModel, ValidationError
 
 from app.bootstrap import Services
 from app.core.ids import UserId, WorkspaceId
 from app.core.tenancy import WorkspaceScope
+from app.documents.storage import finish_though_cancelled
 from app.jobs.payloads import IngestPayload, RemoveBlobsPayload, TaskName
-from app.jobs.queue import STALLED_AFTER
-from app.worker.sweep import sweep
 
 log = structlog.get_logger(__name__)
 
-_RETRY = procrastinate.RetryStrategy(max_attempts=3, exponential_wait=2)
-_LEFT_BEHIND_AFTER = timedelta(minutes=5)
+_REMOVAL_TRIES = 10
+_Payload = TypeVar("_Payload", bound=BaseModel)
+
+
+class InvalidPayloadError(Exception):
+    """A job's arguments are not those of its task; running it again would not help."""
+
+
+class _RemovalRetry(procrastinate.BaseRetryStrategy):
+    """Tries again with doubling distance; the last try comes after half an hour without the store."""
+
+    def get_retry_decision(
+        self, *, exception: BaseException, job: procrastinate.jobs.Job
+    ) -> procrastinate.RetryDecision | None:
+        if isinstance(exception, InvalidPayloadError) or job.attempts >= _REMOVAL_TRIES:
+            return None
+        return procrastinate.RetryDecision(retry_in={"seconds": 2 ** (job.attempts + 1)})
 
 
 def register(app: procrastinate.App) -> None:
     """Teach a queue's client the jobs that it can run."""
-    app.task(name=TaskName.INGEST.value, pass_context=True, retry=_RETRY)(ingest)
-    app.task(name=TaskName.REMOVE_BLOBS.value, pass_context=True, retry=_RETRY)(remove_blobs)
-    sweeper = app.task(name="sweep", pass_context=True, queueing_lock="sweep", lock="sweep")(sweep_task)
-    app.periodic(cron="* * * * *")(sweeper)
+    # Without retries of the queue's own: these fail, and keep the lock, when the same work was asked for meanwhile.
+    app.task(name=TaskName.INGEST.value, pass_context=True)(ingest)
+    app.task(name=TaskName.REMOVE_BLOBS.value, pass_context=True, retry=_RemovalRetry())(remove_blobs)
+
+
+async def ingest(context: procrastinate.JobContext, /, **arguments: Any) -> None:
+    """Make one content searchable. What fails for a reason of ours is queued again, with growing distance."""
+    payload = _validated(IngestPayload, context, arguments)
+    services = _services(context)
+    scope = _scope(context, payload.workspace_id, payload.user_id)
+    try:
+        finished = await services.ingestion.run(scope, payload.content_sha256)
+    except asyncio.CancelledError:
+        await finish_though_cancelled(_queue_again(services, scope, payload, after=timedelta(0)))
+        raise
+    except Exception:
+        log.exception("ingestion.interrupted", **_ids(payload))
+        attempts = await services.ingestion.after_error(scope, payload.content_sha256)
+        if attempts is not None:
+            await _queue_again(services, scope, payload, after=timedelta(seconds=2**attempts))
+        return
+    if finished is not None:
+        log.info(
+            "ingestion.finished",
+            **_ids(payload),
+            status=finished.status,
+            chunks=finished.chunks,
+            reason=finished.reason,
+        )
+
+
+async def remove_blobs(context: procrastinate.JobContext, /, **arguments: Any) -> None:
+    """Remove stored bytes whose rows were deleted."""
+    payload = _validated(RemoveBlobsPayload, context, arguments)
+    await _services(context).blobs.remove(payload.keys)
+
+
+async def _queue_again(services: Services, scope: WorkspaceScope, payload: IngestPayload, *, after: timedelta) -> None:
+    async with services.database.workspace(scope) as session:
+        await services.queue.ingest(session, payload, after=after)
+
+
+def _validated(model: type[_Payload], context: procrastinate.JobContext, arguments: Mapping[str, object]) -> _Payload:
+    try:
+        return model.model_validate(arguments)
+    except ValidationError as error:
+        broken = [".".join(map(str, each["loc"])) for each in error.errors() if each["type"] != "extra_forbidden"]
+        log.warning("job.payload_invalid", task=context.job.task_name, job_id=context.job.id, fields=broken)
+        raise InvalidPayloadError from None
 
 
 def _services(context: procrastinate.JobContext) -> Services:
@@ -41,39 +102,5 @@ def _scope(context: procrastinate.JobContext, workspace_id: UUID, user_id: UUID)
     return services.workspaces.scope_for_job(WorkspaceId(workspace_id), UserId(user_id), f"job:{context.job.id}")
 
 
-async def ingest(context: procrastinate.JobContext, /, **arguments: Any) -> None:
-    """Make one content searchable."""
-    payload = IngestPayload.model_validate(arguments)
-    services = _services(context)
-    scope = _scope(context, payload.workspace_id, payload.user_id)
-    last_try = context.job.attempts >= (_RETRY.max_attempts or 0) - 1
-    try:
-        finished = await services.ingestion.run(scope, payload.content_sha256)
-    except Exception:
-        if last_try:
-            await services.ingestion.give_up(scope, payload.content_sha256)
-        raise
-    if finished is not None:
-        log.info(
-            "ingestion.finished",
-            workspace_id=str(payload.workspace_id),
-            content=payload.content_sha256,
-            status=finished.status,
-            chunks=finished.chunks,
-            reason=finished.reason,
-        )
-
-
-async def remove_blobs(context: procrastinate.JobContext, /, **arguments: Any) -> None:
-    """Remove stored bytes whose rows were deleted."""
-    payload = RemoveBlobsPayload.model_validate(arguments)
-    await _services(context).blobs.remove(payload.keys)
-
-
-async def sweep_task(context: procrastinate.JobContext, timestamp: int) -> None:  # noqa: ARG001  (given by the schedule)
-    """Start again what a lost worker left behind."""
-    found: Mapping[str, int] = await sweep(
-        _services(context), context.app, stalled_after=STALLED_AFTER, left_behind_after=_LEFT_BEHIND_AFTER
-    )
-    if any(found.values()):
-        log.warning("sweep.found", **found)
+def _ids(payload: IngestPayload) -> dict[str, str]:
+    return {"workspace_id": str(payload.workspace_id), "content": payload.content_sha256}
