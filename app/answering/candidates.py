@@ -10,8 +10,9 @@ from app.answering.words import content_stems
 from app.core.sentences import sentence_spans
 from app.retrieval.types import Passage
 
-MAX_SENTENCES = 40
+MAX_SENTENCES = 24
 _SHORTEST = 12  # characters; what is shorter is a heading or a stray table cell
+_FEWEST_WORDS = 5  # of a sentence that does not end in a sign
 _NEXT_NUMBER = re.compile(r"(?m)^[ \t]*(?:[A-Z]\d*\.)?\d+(?:\.\d+)+\b")
 _ITEM_END = re.compile(r"[.!?](?=[\s\u201d\"')]|$)")
 
@@ -57,7 +58,7 @@ def find_candidates(
         sentence
         for place, passage in eligible
         for sentence in _sentences(passage, place)
-        if (passage.chunk_id, sentence.start) not in covered
+        if (passage.chunk_id, sentence.start) not in covered and _says_something(sentence, question)
     ]
     sentences.sort(key=lambda each: -len(each.context_stems & question.stems) + each.place / 2)
     return tuple(islice((*items, *sentences), limit))
@@ -75,6 +76,12 @@ def _holding_identifiers(question: Question, passages: Sequence[Passage]) -> lis
         for place, passage in enumerate(passages)
         if len(names[place]) == most and not absent_identifiers(question, _surroundings(passage))
     ]
+
+
+def _says_something(candidate: Candidate, question: Question) -> bool:
+    """Whether a run says more than the question does, and is no heading."""
+    is_heading = candidate.text[-1].isalnum() and len(candidate.text.split()) < _FEWEST_WORDS
+    return not is_heading and not candidate.stems <= question.stems
 
 
 def _surroundings(passage: Passage) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ identifier_arm AS (
 keyword_arm AS (
     SELECT k.chunk_id, row_number() OVER (ORDER BY k.relevance DESC, k.chunk_id) AS arm_rank
     FROM (
-        SELECT c.id AS chunk_id, ts_rank_cd(c.tsv, w.query, 1) AS relevance
+        SELECT c.id AS chunk_id, ts_rank(c.tsv, w.query) AS relevance
         FROM words w
         JOIN chunks c ON c.tsv @@ w.query
         JOIN source s ON s.content_sha256 = c.content_sha256

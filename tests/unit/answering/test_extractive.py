@@ -100,6 +100,13 @@ def test_the_number_of_sentences_is_bounded() -> None:
     assert len(find_candidates(read_question("What of the bridge?"), (many,))) == MAX_SENTENCES
 
 
+@pytest.mark.parametrize("title", ["The Salm Bridge", "Opened bridges over the Salm", "Bridge over Salm opened."])
+def test_a_heading_or_an_echo_of_the_question_is_no_candidate(title: str) -> None:
+    titled = passage(f"{title}\n\nA mayor cut the ribbon in 1931.")
+    (only,) = find_candidates(read_question("When was the bridge over the Salm opened?"), (titled,))
+    assert only.text == "A mayor cut the ribbon in 1931."
+
+
 def test_each_candidate_is_a_run_of_its_passage() -> None:
     for candidate in find_candidates(read_question("What does 2.13 say?"), (RULES_3_0, BRIDGE)):
         assert candidate.text == candidate.text.strip()
