@@ -40,16 +40,17 @@ def main() -> None:
 
 
 def _confine(limits: ParseLimits) -> None:
-    for kind, most in (
-        (resource.RLIMIT_AS, limits.memory_bytes),
-        (resource.RLIMIT_CPU, limits.seconds),
-        (resource.RLIMIT_NOFILE, _OPEN_FILES),
-        (resource.RLIMIT_FSIZE, answer_bytes(limits)),
-        (resource.RLIMIT_CORE, 0),
+    for kind, most, slack in (
+        (resource.RLIMIT_AS, limits.memory_bytes, 0),
+        # The system kills at the hard limit, and only before it says that time was the cause (SIGXCPU).
+        (resource.RLIMIT_CPU, limits.seconds, 1),
+        (resource.RLIMIT_NOFILE, _OPEN_FILES, 0),
+        (resource.RLIMIT_FSIZE, answer_bytes(limits), 0),
+        (resource.RLIMIT_CORE, 0, 0),
     ):
         _, ceiling = resource.getrlimit(kind)
-        bound = most if ceiling == resource.RLIM_INFINITY else min(most, ceiling)
-        resource.setrlimit(kind, (bound, bound))
+        hard = most + slack if ceiling == resource.RLIM_INFINITY else min(most + slack, ceiling)
+        resource.setrlimit(kind, (min(most, hard), hard))
 
 
 def _parse(media_type: MediaType, limits: ParseLimits) -> dict[str, object]:
