@@ -34,6 +34,7 @@ def create_app(services: Services) -> FastAPI:
         openapi_url="/v1/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,  # the redirect would lead to whatever host the client names
         generate_unique_id_function=_operation_id,
         responses=errors.problems(422, 500),
     )

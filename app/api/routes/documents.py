@@ -33,7 +33,9 @@ ReadyVersionIdQuery = Annotated[
 
 @router.post("", status_code=202, responses=problems(400, 401, 403, 409, 413, 415, 422, 503))
 async def upload_document(
-    services: CurrentServices, scope: CurrentScope, form: Annotated[DocumentUpload, Form()]
+    services: CurrentServices,
+    scope: CurrentScope,
+    form: Annotated[DocumentUpload, Form(media_type="multipart/form-data")],
 ) -> UploadAccepted:
     """Take in a file; follow its progress with the document's events."""
     upload = Upload(form.name or form.file.filename or "", form.file.file, form.visibility)

@@ -97,3 +97,16 @@ async def test_errors_of_the_framework_are_problems_too(
     response = await client.request(method, path)
     assert (response.status_code, response.headers["content-type"]) == (status, "application/problem+json")
     assert response.json()["status"] == status
+
+
+@pytest.mark.parametrize("path", ["/v1/me/", "/v1/documents/", "/healthz/"])
+async def test_no_redirect_leads_to_a_host_that_the_client_names(caller: Caller, path: str) -> None:
+    headers = {**caller.headers(), "Host": "evil.example"}
+    response = await caller.client.get(path, headers=headers)
+    assert response.status_code == 404
+    assert "location" not in response.headers
+
+
+async def test_the_interface_describes_the_upload_as_the_form_that_it_takes(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/v1/openapi.json")).json()
+    assert list(document["paths"]["/v1/documents"]["post"]["requestBody"]["content"]) == ["multipart/form-data"]
