@@ -48,7 +48,8 @@ class JobQueue:
         lock: str | None,
         after: timedelta,
     ) -> None:
-        raw = await (await session.connection()).get_raw_connection()
+        connection = await session.connection()
+        raw = await connection.get_raw_connection()
         deferrer = self._app.configure_task(
             task.value,
             lock=lock,
@@ -57,7 +58,8 @@ class JobQueue:
             schedule_in={"seconds": after.total_seconds()} if after else None,
         )
         try:
-            async with session.begin_nested():
+            # Of the connection: the session would begin its savepoint with its own next statement, and there is none.
+            async with connection.begin_nested():
                 await deferrer.defer_async(**payload.model_dump(mode="json"))
         except AlreadyEnqueued:
             return  # the waiting job will do this work too

@@ -1,0 +1,159 @@
+import asyncio
+from uuid import uuid4
+
+import procrastinate
+import pytest
+
+from app.answering.claims import Ask
+from app.answering.service import AnsweringService
+from app.bootstrap import Services
+from app.core.errors import NotFoundError
+from app.core.tenancy import WorkspaceScope
+from app.db.models import AnswerCitation, Chunk, ChunkEmbedding, Content, Document, DocumentGrant, Page, Version
+from app.documents.types import Outcome, Visibility
+from app.ingestion.parsing.types import ParseLimits
+from app.ingestion.pipeline import IngestionService
+from app.retrieval.service import RetrievalService
+from app.worker.tasks import remove_blobs
+from tests.support.corpus import Corpus, WordEmbedder
+from tests.support.documents import Shelf, long_text, prose
+from tests.support.tenants import Tenant
+
+TABLES = {"documents": Document, "versions": Version, "pages": Page, "chunks": Chunk, "embeddings": ChunkEmbedding}
+BRIDGE = "The bridge over the Salm was opened in 1931 by the mayor of the town. It has three arches of stone."
+
+
+async def run_removals(services: Services, shelf: Shelf, scope: WorkspaceScope) -> int:
+    """Run the waiting removals of a workspace as a worker would."""
+    jobs = [job for job in await shelf.jobs(scope) if job["task_name"] == "remove_blobs"]
+    for row in jobs:
+        job = procrastinate.jobs.Job(
+            id=row["id"], queue="default", lock=None, queueing_lock=None, task_name="remove_blobs"
+        )
+        context = procrastinate.JobContext(
+            app=services.queue_app,
+            job=job,
+            additional_context={"services": services},
+            abort_reason=lambda: None,
+            start_timestamp=0.0,
+        )
+        await remove_blobs(context, **row["args"])
+    return len(jobs)
+
+
+async def test_a_deletion_tells_what_it_removed_and_removes_it(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    scope = tenant.scope
+    made = await shelf.add(scope, "a.md", long_text(6))
+    await shelf.add(scope, "a.md", prose("the second version"))
+    await shelf.add(scope, "kept.txt", prose("another document"))
+    before = {name: await shelf.count(scope, table) for name, table in TABLES.items()}
+    stored = shelf.stored(scope)
+    receipt = await services.documents.delete(scope, made.document_id)
+    after = {name: await shelf.count(scope, table) for name, table in TABLES.items()}
+    expected = {name: before[name] - after[name] for name in TABLES}
+    assert receipt.document_id == made.document_id
+    assert dict(receipt.removed) == {**expected, "citations": 0, "blobs": 2}
+    assert (expected["documents"], expected["versions"]) == (1, 2)
+    assert expected["chunks"] == expected["embeddings"] >= 7
+    assert after == {"documents": 1, "versions": 1, "pages": 1, "chunks": 1, "embeddings": 1}
+    assert await shelf.found(scope, "valve pressure version") <= {"kept.txt"}
+    with pytest.raises(NotFoundError):
+        await services.documents.get(scope, made.document_id)
+    assert shelf.stored(scope) == stored
+    assert await run_removals(services, shelf, scope) == 1
+    (content,) = await shelf.contents(scope)
+    assert shelf.stored(scope) == {content.blob_key}
+    await run_removals(services, shelf, scope)
+
+
+async def test_bytes_that_another_document_has_stay(shelf: Shelf, tenant: Tenant, services: Services) -> None:
+    data = prose("the gramophone")
+    first = await shelf.add(tenant.scope, "one.txt", data)
+    second = await shelf.upload(tenant.scope, "two.txt", data)
+    receipt = await services.documents.delete(tenant.scope, first.document_id)
+    assert dict(receipt.removed) == {
+        "documents": 1, "versions": 1, "citations": 0, "pages": 0, "chunks": 0, "embeddings": 0, "blobs": 0,
+    }  # fmt: skip
+    assert await shelf.found(tenant.scope, "gramophone") == {"two.txt"}
+    assert await run_removals(services, shelf, tenant.scope) == 0
+    receipt = await services.documents.delete(tenant.scope, second.document_id)
+    assert (receipt.removed["chunks"], receipt.removed["blobs"]) == (1, 1)
+    assert await shelf.found(tenant.scope, "gramophone") == set()
+
+
+async def test_a_hidden_document_keeps_its_bytes_when_a_shared_one_is_deleted(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    data = prose("the gramophone")
+    await shelf.add(tenant.scope, "hidden.txt", data, Visibility.RESTRICTED)
+    shared = await shelf.upload(tenant.scope, "shared.txt", data)
+    await services.documents.delete(tenant.scope, shared.document_id)
+    assert await shelf.found(tenant.scope, "gramophone") == {"hidden.txt"}
+
+
+async def test_quotes_in_stored_answers_go_with_their_document(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    embedder, database = WordEmbedder(), services.database
+    answering = AnsweringService(database, RetrievalService(database, embedder), embedder)
+    limits = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=10_000)
+    corpus = Corpus(services.documents, IngestionService(database, services.blobs, embedder, limits))
+    made = await corpus.add(tenant.scope, "bridge.txt", BRIDGE)
+    answer = await answering.answer(tenant.scope, Ask("When was the bridge over the Salm opened?"))
+    cited = await shelf.count(tenant.scope, AnswerCitation)
+    assert cited == sum(len(claim.citations) for claim in answer.claims) > 0
+    receipt = await services.documents.delete(tenant.scope, made.document_id)
+    assert receipt.removed["citations"] == cited
+    assert await shelf.count(tenant.scope, AnswerCitation) == 0
+    assert (await answering.read(tenant.scope, answer.id)).claims == ()
+
+
+async def test_grants_go_with_their_document(shelf: Shelf, tenant: Tenant, services: Services) -> None:
+    made = await shelf.add(tenant.scope, "a.txt", prose("a"), Visibility.RESTRICTED)
+    await services.documents.delete(tenant.scope, made.document_id)
+    assert await shelf.count(tenant.scope, DocumentGrant) == 0
+
+
+async def test_a_deleted_document_that_is_uploaded_again_starts_afresh(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    data = prose("the phoenix")
+    first = await shelf.add(tenant.scope, "a.txt", data)
+    await services.documents.delete(tenant.scope, first.document_id)
+    again = await shelf.add(tenant.scope, "a.txt", data)
+    assert again.outcome is Outcome.CREATED
+    assert again.document_id != first.document_id
+    await run_removals(services, shelf, tenant.scope)
+    (content,) = await shelf.contents(tenant.scope)
+    assert await services.blobs.read(content.blob_key) == data
+    assert await shelf.found(tenant.scope, "phoenix") == {"a.txt"}
+
+
+async def test_two_deletions_at_once_remove_once(shelf: Shelf, tenant: Tenant, services: Services) -> None:
+    made = await shelf.add(tenant.scope, "a.txt", prose("a"))
+    ended = await asyncio.gather(
+        *(services.documents.delete(tenant.scope, made.document_id) for _ in range(5)), return_exceptions=True
+    )
+    assert sum(not isinstance(end, BaseException) for end in ended) == 1
+    assert sum(isinstance(end, NotFoundError) for end in ended) == 4
+    assert await run_removals(services, shelf, tenant.scope) == 1
+
+
+async def test_uploads_and_deletions_at_once_end_in_a_whole_state(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    data = prose("the pendulum")
+
+    async def upload_and_delete(number: int) -> None:
+        made = await shelf.upload(tenant.scope, f"{number}.txt", data)
+        await services.documents.delete(tenant.scope, made.document_id)
+
+    await asyncio.gather(*(upload_and_delete(number) for number in range(20)))
+    for table in (Document, Version, Content):
+        assert await shelf.count(tenant.scope, table) == 0
+    await run_removals(services, shelf, tenant.scope)
+    assert shelf.stored(tenant.scope) == set()
+    await shelf.add(tenant.scope, f"{uuid4()}.txt", data)
+    assert len(await shelf.found(tenant.scope, "pendulum")) == 1
