@@ -16,7 +16,7 @@ from app.documents.types import DocumentView, Upload, UploadResult, Visibility
 from app.ingestion.pipeline import Finished
 
 _JOBS = sa.text(
-    "SELECT id, task_name, status, attempts, args FROM procrastinate_jobs "
+    "SELECT id, task_name, status::text, attempts, args, scheduled_at - now() AS waits FROM procrastinate_jobs "
     "WHERE args ->> 'workspace_id' = :workspace_id ORDER BY id"
 )
 

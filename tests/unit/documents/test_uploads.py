@@ -18,6 +18,9 @@ from app.documents.uploads import clean_name
         ("invoice\u202efdp.exe", "invoicefdp.exe"),
         ("e\u0301tude.md", "\u00e9tude.md"),
         ("half\ud800.txt", "half.txt"),
+        ("e\x00\u0301tude.md", "\u00e9tude.md"),
+        ("1\u200e.txt", "1.txt"),
+        ("two\u2028lines.txt", "two lines.txt"),
     ],
 )
 def test_name_keeps_what_a_reader_sees(given_name: str, kept: str) -> None:

@@ -1,0 +1,121 @@
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import procrastinate
+import pytest
+import sqlalchemy as sa
+
+from app.bootstrap import Services
+from app.core.errors import UnavailableError
+from app.db.models import Content
+from app.documents.types import Status
+from app.ingestion.parsing.types import ParseLimits
+from app.ingestion.pipeline import MAX_ATTEMPTS, IngestionService
+from app.llm.types import Vectors
+from app.worker.sweep import sweep
+from app.worker.tasks import ingest
+from tests.support.documents import Shelf, prose
+from tests.support.embedder import HashEmbedder
+from tests.support.tenants import Tenant
+
+LONG_AGO = timedelta(minutes=5)
+
+
+class BrokenEmbedder(HashEmbedder):
+    """Is never there."""
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        raise UnavailableError(f"no vectors for {len(texts)} texts")
+
+
+@pytest.fixture
+async def queue(services: Services) -> AsyncIterator[procrastinate.App]:
+    async with services.queue_app.open_async() as app:
+        yield app
+
+
+def context_of(services: Services, job_id: int) -> procrastinate.JobContext:
+    job = procrastinate.jobs.Job(id=job_id, queue="default", lock=None, queueing_lock=None, task_name="ingest")
+    return procrastinate.JobContext(
+        app=services.queue_app,
+        job=job,
+        additional_context={"services": services},
+        abort_reason=lambda: None,
+        start_timestamp=0.0,
+    )
+
+
+async def execute(shelf: Shelf, tenant: Tenant, statement: str) -> None:
+    async with shelf.services.database.workspace(tenant.scope) as session:
+        await session.execute(sa.text(statement), {"workspace_id": str(tenant.workspace.id)})
+
+
+MINE = "WHERE args ->> 'workspace_id' = :workspace_id"
+
+
+async def test_a_lost_job_starts_again(shelf: Shelf, tenant: Tenant, queue: procrastinate.App) -> None:
+    await shelf.upload(tenant.scope, "a.txt", prose("a"))
+    await execute(shelf, tenant, f"UPDATE procrastinate_jobs SET status = 'doing' {MINE}")  # noqa: S608
+    found = await sweep(shelf.services, queue, stalled_after=LONG_AGO, left_behind_after=LONG_AGO)
+    assert found["stalled_jobs"] == 1
+    assert [job["status"] for job in await shelf.jobs(tenant.scope)] == ["todo"]
+
+
+async def test_a_lost_job_whose_work_was_asked_for_again_gives_way(
+    shelf: Shelf, tenant: Tenant, queue: procrastinate.App
+) -> None:
+    data = prose("a")
+    await shelf.upload(tenant.scope, "a.txt", data)
+    await execute(shelf, tenant, f"UPDATE procrastinate_jobs SET status = 'doing' {MINE}")  # noqa: S608
+    await shelf.upload(tenant.scope, "a.txt", data)
+    lost, waiting = await shelf.jobs(tenant.scope)
+    assert (lost["status"], waiting["status"]) == ("doing", "todo")
+    await sweep(shelf.services, queue, stalled_after=LONG_AGO, left_behind_after=LONG_AGO)
+    (left,) = await shelf.jobs(tenant.scope)
+    assert (left["id"], left["status"]) == (waiting["id"], "todo")
+
+
+async def test_a_content_whose_job_was_lost_is_queued_again_once(
+    shelf: Shelf, tenant: Tenant, queue: procrastinate.App
+) -> None:
+    await shelf.upload(tenant.scope, "a.txt", prose("a"))
+    await execute(shelf, tenant, f"DELETE FROM procrastinate_jobs {MINE}")  # noqa: S608
+    await sweep(shelf.services, queue, stalled_after=LONG_AGO, left_behind_after=LONG_AGO)
+    assert await shelf.jobs(tenant.scope) == []
+    async with shelf.services.database.workspace(tenant.scope) as session:
+        await session.execute(sa.update(Content).values(updated_at=sa.func.now() - sa.text("interval '6 minutes'")))
+    for _ in range(2):
+        await sweep(shelf.services, queue, stalled_after=LONG_AGO, left_behind_after=LONG_AGO)
+        assert [job["status"] for job in await shelf.jobs(tenant.scope)] == ["todo"]
+
+
+async def test_an_error_of_ours_is_tried_again_later_and_then_ends(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    limits = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000)
+    broken = IngestionService(services.database, services.blobs, BrokenEmbedder(), limits)
+    uploaded = await shelf.upload(tenant.scope, "a.txt", prose("a"))
+    (job,) = await shelf.jobs(tenant.scope)
+    for attempt in range(1, MAX_ATTEMPTS + 1):
+        await execute(shelf, tenant, f"DELETE FROM procrastinate_jobs {MINE}")  # noqa: S608
+        await ingest(context_of(replace(services, ingestion=broken), job["id"]), **job["args"])
+        waiting = await shelf.jobs(tenant.scope)
+        if attempt < MAX_ATTEMPTS:
+            assert [again["args"] for again in waiting] == [job["args"]]
+            assert timedelta(0) < waiting[0]["waits"] <= timedelta(seconds=2**attempt)
+    assert waiting == []
+    view = await services.documents.get(tenant.scope, uploaded.document_id)
+    assert (view.status, view.reason) == (Status.FAILED, "internal")
+
+
+async def test_an_error_of_ours_does_not_hold_the_work_that_was_asked_for_meanwhile(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    limits = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000)
+    broken = IngestionService(services.database, services.blobs, BrokenEmbedder(), limits)
+    await shelf.upload(tenant.scope, "a.txt", prose("a"))
+    (job,) = await shelf.jobs(tenant.scope)
+    await ingest(context_of(replace(services, ingestion=broken), job["id"]), **job["args"])
+    (waiting,) = await shelf.jobs(tenant.scope)
+    assert (waiting["id"], waiting["status"]) == (job["id"], "todo")

@@ -1,0 +1,59 @@
+"""A worker with an embedder of a fixed pace and short times, for the tests that stop it."""
+
+import asyncio
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+
+import httpx
+
+from app.auth.jwks import JwksCache
+from app.bootstrap import compose_services
+from app.core.config import Settings, load_settings
+from app.db.engine import create_engine
+from app.db.session import Database
+from app.llm.types import Vectors
+from app.redis.client import connect
+from app.telemetry.logging import configure_logging
+from app.worker.main import work
+from app.worker.timing import WorkerTiming
+from tests.support.embedder import HashEmbedder
+
+TIMING = WorkerTiming(
+    heartbeat_every=timedelta(seconds=0.3),
+    stalled_after=timedelta(seconds=1.5),
+    sweep_every=timedelta(seconds=0.5),
+    left_behind_after=timedelta(hours=1),  # leaves alone what other tests never finished
+    poll_every=timedelta(seconds=0.3),
+    grace=timedelta(seconds=1),
+)
+
+
+class PacedEmbedder(HashEmbedder):
+    """Waits before each batch."""
+
+    def __init__(self, seconds: float) -> None:
+        self._seconds = seconds
+
+    async def embed_passages(self, texts: Sequence[str]) -> Vectors:
+        """Return one vector for each text, later."""
+        await asyncio.sleep(self._seconds)
+        return await super().embed_passages(texts)
+
+
+async def run(settings: Settings, seconds_a_batch: float) -> None:
+    """Work until a signal comes."""
+    engine = create_engine(settings.database_url.get_secret_value(), pool_size=3)
+    redis = connect(settings.redis_cache_url.get_secret_value(), settings.redis_limits_url.get_secret_value())
+    async with httpx.AsyncClient() as http:
+        keys = JwksCache(http, issuer=settings.oidc_issuer, jwks_url="", algorithms=settings.oidc_algorithms)
+        services = compose_services(settings, Database(engine), redis, keys, PacedEmbedder(seconds_a_batch))
+        await work(services, TIMING)
+        await keys.aclose()
+    await redis.aclose()
+    await engine.dispose()
+
+
+if __name__ == "__main__":
+    configure_logging("INFO")
+    asyncio.run(run(load_settings(), float(os.environ["SECONDS_A_BATCH"])))
