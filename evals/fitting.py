@@ -52,7 +52,7 @@ def fit_answers(examples: Sequence[Example], rank: Mapping[str, float]) -> dict[
 def fit_threshold(examples: Sequence[Example], rank: Mapping[str, float], answers: Mapping[str, float]) -> float:
     """Return the threshold with the most right answers less wrong ones, each set weighing the same.
 
-    An answer counts 1 when it holds the evidence, and takes 0.7 away when the question is unanswerable. One that is
+    An answer counts 1 when it holds the evidence, and takes 1 away when the question is unanswerable. One that is
     beside the point takes 0.2 away: its quote is true, and the reader sees it.
     """
     sizes = {name: sum(each.set_name == name for each in examples) for name in {each.set_name for each in examples}}
@@ -60,7 +60,7 @@ def fit_threshold(examples: Sequence[Example], rank: Mapping[str, float], answer
     for each in examples:
         if each.features:
             row, right = _top(each, rank)
-            gain = 1.0 if right else (-0.2 if each.answerable else -0.7)
+            gain = 1.0 if right else (-0.2 if each.answerable else -1.0)
             gains.append((probability(row, answers), gain / sizes[each.set_name]))
     gains.sort(reverse=True)
     totals = np.cumsum([gain for _, gain in gains])

@@ -65,7 +65,7 @@ def features(
         cosine,
         overlap,
         _share(weights, candidate.context_stems),
-        _share(weights, content_stems(candidate.passage.text) | candidate.context_stems),
+        _share(weights, candidate.passage_stems),
         candidate.passage.similarity,
         1.0 / (1 + candidate.place),
         1.0 if fits is True else 0.0,
