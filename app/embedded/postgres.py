@@ -14,7 +14,7 @@ from psycopg import sql
 
 from app.embedded import processes
 from app.embedded.account import Account, check_reachable
-from app.embedded.errors import PartFailedError
+from app.embedded.errors import FolderError, PartFailedError
 from app.embedded.passwords import Passwords, write_private
 from app.embedded.ports import LOOPBACK, free_ports
 from app.embedded.processes import Command, Ending
@@ -29,6 +29,8 @@ AUDITOR = "groundeddocs_auditor"
 READY_SECONDS = 60.0
 STOP_SECONDS = 2.5
 _POLL_SECONDS = 0.05
+# What the server says, in the language that the cluster is made with; the driver gives no code at sign-in.
+_WRONG_PASSWORD = "password authentication failed"
 _INITDB_SECONDS = 120
 _STILL_SHARED = "pre-existing shared memory block"
 
@@ -136,7 +138,10 @@ class EmbeddedPostgres:
                 self._spawn_again_or_fail()
             try:
                 _make_database(self.address)
-            except psycopg.OperationalError:
+            except psycopg.OperationalError as error:
+                if _WRONG_PASSWORD in str(error):
+                    self.stop()
+                    raise FolderError(self._lost_passwords()) from None
                 time.sleep(_POLL_SECONDS)
             else:
                 return
@@ -210,6 +215,12 @@ class EmbeddedPostgres:
         if pid and self.mark in processes.command_line(pid):
             raise PartFailedError(f"A Postgres of an earlier run (process {pid}) does not end. End it and start again.")
         pid_file.unlink(missing_ok=True)
+
+    def _lost_passwords(self) -> str:
+        return (
+            f"The Postgres data in {self.data} was made with other passwords than those of this data folder. "
+            "Restore its file secrets/passwords.json from a backup, or start with another data folder."
+        )
 
     def _log_end(self) -> str:
         return f"The end of {self.log}:\n{processes.tail(self.log)}"

@@ -1,5 +1,6 @@
 import os
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import psycopg
 import pytest
 
 from app.embedded.account import postgres_account
-from app.embedded.errors import MissingProgramError, PartFailedError
+from app.embedded.errors import FolderError, MissingProgramError, PartFailedError
 from app.embedded.home import Home
 from app.embedded.options import EmbeddedOptions
 from app.embedded.passwords import load_passwords
@@ -95,6 +96,16 @@ def test_start_takes_over_from_a_server_of_an_earlier_run(server: EmbeddedPostgr
         assert left_behind.wait(5) == 0
     finally:
         again.stop()
+
+
+def test_lost_passwords_are_named_at_once(server: EmbeddedPostgres, fresh_home: Home) -> None:
+    server.start()
+    server.stop()
+    (fresh_home.secrets / "passwords.json").unlink()
+    begun = time.monotonic()
+    with pytest.raises(FolderError, match=r"passwords\.json"):
+        make_server(fresh_home).start()
+    assert time.monotonic() - begun < 20
 
 
 def test_start_fails_with_the_end_of_the_log_when_the_cluster_is_damaged(server: EmbeddedPostgres) -> None:
