@@ -30,7 +30,7 @@ READY_SECONDS = 60.0
 STOP_SECONDS = 2.5
 _POLL_SECONDS = 0.05
 # What the server says, in the language that the cluster is made with; the driver gives no code at sign-in.
-_WRONG_PASSWORD = "password authentication failed"
+_REFUSED_SIGN_IN = "password authentication failed"
 _INITDB_SECONDS = 120
 _STILL_SHARED = "pre-existing shared memory block"
 
@@ -139,7 +139,7 @@ class EmbeddedPostgres:
             try:
                 _make_database(self.address)
             except psycopg.OperationalError as error:
-                if _WRONG_PASSWORD in str(error):
+                if _REFUSED_SIGN_IN in str(error):
                     self.stop()
                     raise FolderError(self._lost_passwords()) from None
                 time.sleep(_POLL_SECONDS)
