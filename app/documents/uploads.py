@@ -55,6 +55,10 @@ class _Attached:
     blob_key: str
 
 
+class _UnknownBytesError(Exception):
+    """The bytes have to be stored first."""
+
+
 class Uploads:
     """Takes in files of one workspace at a time. Taking in the same file again changes nothing."""
 
@@ -75,31 +79,29 @@ class Uploads:
             NameTakenError: The member brought a restricted document of this name, and may not read it any more.
         """
         received = await asyncio.to_thread(self._inspect, upload)
-        attached = await self._attach(scope, received, blob_key=None)
-        return attached.result if attached else await self._store_and_attach(scope, upload, received)
+        try:
+            return (await self._attach(scope, received, blob_key=None)).result
+        except _UnknownBytesError:
+            return await self._store_and_attach(scope, upload, received)
 
     async def _store_and_attach(self, scope: WorkspaceScope, upload: Upload, received: _Received) -> UploadResult:
         """Store the bytes, then write the rows; bytes that no row refers to in the end are removed again."""
-        key = new_key(scope.workspace_id)
-        attached = None
+        key, used = new_key(scope.workspace_id), None
         try:
             await self._blobs.put(key, upload.file)
             attached = await self._attach(scope, received, key)
+            used = attached.blob_key
         finally:
-            if attached is None or attached.blob_key != key:
+            if used != key:
                 await finish_though_cancelled(self._remove_unless_used(scope, received.sha256, key))
-        if attached is None:
-            raise AssertionError("stored bytes are always attached")
         return attached.result
 
-    async def _attach(self, scope: WorkspaceScope, received: _Received, blob_key: str | None) -> _Attached | None:
-        """Write the rows and the job in one transaction; None when the bytes are neither known nor stored yet."""
+    async def _attach(self, scope: WorkspaceScope, received: _Received, blob_key: str | None) -> _Attached:
+        """Write the rows and the job in one transaction; `_UnknownBytesError` without a key for bytes that are new."""
         try:
             async with self._database.workspace(scope) as session:
                 await lock_documents(session, scope)
                 content = await self._content(session, scope, received, blob_key)
-                if content is None:
-                    return None
                 return _Attached(await self._record(session, scope, received, content), content.blob_key)
         except IntegrityError as error:
             if refused := refusal(error):
@@ -132,11 +134,13 @@ class Uploads:
 
     async def _content(
         self, session: AsyncSession, scope: WorkspaceScope, received: _Received, blob_key: str | None
-    ) -> Content | None:
-        """Return the row of these bytes, made when they are stored; None when they are not."""
+    ) -> Content:
+        """Return the row of these bytes; a new one when they have just been stored."""
         content = await repository.find_content(session, scope, received.sha256)
-        if content is not None or blob_key is None:
+        if content is not None:
             return content
+        if blob_key is None:
+            raise _UnknownBytesError
         content = Content(
             workspace_id=scope.workspace_id,
             sha256=received.sha256,

@@ -173,6 +173,23 @@ async def test_a_file_over_the_limit_is_refused_with_and_without_a_length(live: 
     assert (await live.call("GET", "/v1/documents")).json()["items"] == []
 
 
+@pytest.mark.parametrize("authorization", [{}, {"Authorization": "Bearer x.y.z"}], ids=["none", "bad"])
+async def test_no_byte_of_a_file_is_read_without_a_valid_token(owner: Caller, authorization: dict[str, str]) -> None:
+    read = 0
+
+    async def body() -> AsyncIterator[bytes]:
+        nonlocal read
+        for _ in range(10):
+            read += 1
+            yield b"a" * 65_536
+
+    headers = {**authorization, "X-Workspace-Id": str(owner.workspace_id)}
+    headers["Content-Type"] = "multipart/form-data; boundary=b"
+    response = await owner.client.post("/v1/documents", content=body(), headers=headers)
+    assert (response.status_code, read) == (401, 0)
+    assert response.headers["content-type"] == "application/problem+json"
+
+
 @pytest.mark.parametrize(
     ("body", "statuses"),
     [
