@@ -13,7 +13,7 @@ from tests.integration.worker.conftest import Start, WorkerProcess
 from tests.support.documents import Shelf, digest, long_text, prose
 from tests.support.tenants import Tenant, Tenants
 
-LONG = long_text(400)
+LONG = long_text(200)
 
 
 async def until(shelf: Shelf, scope: WorkspaceScope, uploaded: UploadResult, *, chunks: int | None = None) -> Status:
@@ -65,7 +65,7 @@ async def test_what_a_killed_worker_began_another_ends_with_the_same_chunks(
     assert await until(shelf, tenant.scope, uploaded, chunks=64) is Status.EMBEDDING
     slow.process.kill()
     await slow.process.wait()
-    assert 0 < await shelf.count(tenant.scope, Chunk) < 400
+    assert 0 < await shelf.count(tenant.scope, Chunk) < 200
     assert await shelf.found(tenant.scope, "operator valve") == set()
     await start(0.0)
     assert await until(shelf, tenant.scope, uploaded) is Status.READY
