@@ -43,16 +43,21 @@ def bad_tokens(signing_key: IssuerKey, issuer: str, audience: str) -> list[BadTo
         issuer: The issuer that the service trusts.
         audience: The audience that the service requires.
     """
+    return [case for group in token_groups(signing_key, issuer, audience).values() for case in group]
+
+
+def token_groups(signing_key: IssuerKey, issuer: str, audience: str) -> dict[str, list[BadToken]]:
+    """Return the same table by what is wrong; see `bad_tokens`."""
     maker = _Maker(signing_key, issuer, audience)
-    groups: tuple[Callable[[], Iterator[BadToken]], ...] = (
-        maker.wrong_claims,
-        maker.missing_claims,
-        maker.wrong_types,
-        maker.wrong_headers,
-        maker.wrong_keys,
-        maker.wrong_spelling,
-    )
-    return [case for group in groups for case in group()]
+    groups: dict[str, Callable[[], Iterator[BadToken]]] = {
+        "wrong claims": maker.wrong_claims,
+        "missing claims": maker.missing_claims,
+        "wrong types": maker.wrong_types,
+        "wrong headers": maker.wrong_headers,
+        "wrong keys": maker.wrong_keys,
+        "wrong spelling": maker.wrong_spelling,
+    }
+    return {name: list(group()) for name, group in groups.items()}
 
 
 class _Maker:
