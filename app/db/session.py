@@ -7,7 +7,10 @@ transaction, so a pooled connection never carries one tenant's scope to the next
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import cast
 
+from psycopg import AsyncConnection
+from psycopg.pq import TransactionStatus
 from sqlalchemy import ColumnElement, text
 from sqlalchemy.exc import OperationalError, TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine, AsyncSession, async_sessionmaker
@@ -42,8 +45,14 @@ class Database:
 
     @asynccontextmanager
     async def founding(self, workspace_id: WorkspaceId) -> AsyncIterator[AsyncSession]:
-        """Open a transaction for a workspace that the caller is not a member of yet: creating or joining it."""
+        """Open a transaction for a workspace that the caller is no member of yet: creating or joining it."""
         async with self._transaction(workspace_id=workspace_id, user_id=None) as session:
+            yield session
+
+    @asynccontextmanager
+    async def entering(self, workspace_id: WorkspaceId, user_id: UserId) -> AsyncIterator[AsyncSession]:
+        """Open a transaction that sees one membership at most: this user's in this workspace."""
+        async with self._transaction(workspace_id=workspace_id, user_id=user_id) as session:
             yield session
 
     @asynccontextmanager
@@ -63,7 +72,7 @@ class Database:
                 {"workspace_id": str(workspace_id or ""), "user_id": str(user_id or "")},
             )
             yield session
-            await session.commit()
+            await _commit(session)
         except asyncio.CancelledError:
             # What the connection was doing is unknown: it must not go back to the pool.
             await asyncio.shield(session.invalidate())
@@ -76,3 +85,12 @@ class Database:
             raise
         finally:
             await asyncio.shield(session.close())
+
+
+async def _commit(session: AsyncSession) -> None:
+    """Commit, unless a failed statement was swallowed: Postgres would roll back, and nobody would be told."""
+    raw = await (await session.connection()).get_raw_connection()
+    status = cast(AsyncConnection[object], raw.driver_connection).info.transaction_status
+    if status is TransactionStatus.INERROR:
+        raise RuntimeError("a statement of this transaction failed, and its error was not passed on")
+    await session.commit()

@@ -60,7 +60,7 @@ async def put_user(session: AsyncSession, user: types.User) -> types.User:
 
 
 async def role_of(session: AsyncSession, workspace_id: WorkspaceId, user_id: UserId) -> Role | None:
-    """Return the role of a user in a workspace, or None; the transaction may be the user's own."""
+    """Return the role of a user in a workspace, or None; row-level security may be bound to both."""
     role = await session.scalar(
         select(Membership.role).where(Membership.workspace_id == workspace_id, Membership.user_id == user_id)
     )

@@ -13,6 +13,7 @@ from app.core.clock import Clock, utc_now
 from app.core.errors import ForbiddenError, NotFoundError
 from app.core.ids import InvitationId, UserId, WorkspaceId, new_id
 from app.core.tenancy import Role, WorkspaceScope
+from app.db.locks import lock_documents
 from app.db.session import Database
 from app.jobs.payloads import RemoveBlobsPayload
 from app.jobs.queue import JobQueue
@@ -54,7 +55,7 @@ class WorkspaceService:
         Raises:
             ForbiddenError: Not a member, or there is no such workspace; nobody can tell which.
         """
-        async with self._database.identity(user.id) as session:
+        async with self._database.entering(workspace_id, user.id) as session:
             role = await repository.role_of(session, workspace_id, user.id)
         if role is None:
             raise ForbiddenError("You are not a member of this workspace, or it does not exist.")
@@ -97,6 +98,7 @@ class WorkspaceService:
     async def delete(self, scope: WorkspaceScope) -> DeletedWorkspace:
         """Delete the workspace with all that is in it; owners only. Stored bytes follow through a job."""
         async with self._as_owner(scope) as session:
+            await lock_documents(session, scope)
             if not await repository.lock_workspace(session, scope):
                 raise _gone()
             removed = await repository.count_rows(session, scope)
