@@ -86,7 +86,12 @@ def worker() -> None:
     Raises:
         ConfigurationError: The database role is not bound by row-level security.
     """
-    asyncio.run(_named(_RUN_WORKER)(settings()))
+    asyncio.run(_work(settings()))
+
+
+async def _work(found: Settings) -> None:
+    await _check_role(found)
+    await _named(_RUN_WORKER)(found)
 
 
 def _named(name: str) -> Callable[..., Any]:
