@@ -90,7 +90,7 @@ class Database:
 async def _commit(session: AsyncSession) -> None:
     """Commit, unless a failed statement was swallowed: Postgres would roll back, and nobody would be told."""
     raw = await (await session.connection()).get_raw_connection()
-    status = cast(AsyncConnection[object], raw.driver_connection).info.transaction_status
+    status = cast("AsyncConnection[object]", raw.driver_connection).info.transaction_status
     if status is TransactionStatus.INERROR:
         raise RuntimeError("a statement of this transaction failed, and its error was not passed on")
     await session.commit()

@@ -65,7 +65,7 @@ async def find_named(
     """Return the document that an upload of this name and visibility means, or None when it makes a new one."""
     query = select(Document).where(readable(scope), Document.name == name, Document.visibility == visibility)
     if visibility is Visibility.RESTRICTED:
-        query = query.where(Document.created_by == scope.user_id)
+        query = query.where(Document.named_by == scope.user_id)
     return (await session.execute(query)).scalar_one_or_none()
 
 

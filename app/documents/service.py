@@ -9,16 +9,15 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.errors import InvalidRequestError, NotFoundError
-from app.core.identifiers import extract_identifiers
 from app.core.ids import DocumentId, VersionId
 from app.core.tenancy import WorkspaceScope
+from app.db.locks import lock_documents
 from app.db.models import Document
 from app.db.session import Database
 from app.documents import repository
 from app.documents.access import require_change
 from app.documents.constraints import refusal
 from app.documents.errors import NotFailedError
-from app.documents.locks import lock_documents
 from app.documents.repository import DocumentRow
 from app.documents.storage import BlobStore
 from app.documents.types import (
@@ -32,7 +31,7 @@ from app.documents.types import (
     UploadResult,
     Visibility,
 )
-from app.documents.uploads import Uploads, clean_name, start_ingestion
+from app.documents.uploads import Uploads, clean_name, name_identifiers, start_ingestion
 from app.jobs.payloads import RemoveBlobsPayload
 from app.jobs.queue import JobQueue
 
@@ -179,10 +178,13 @@ class DocumentService:
     ) -> None:
         if changes.name is not None:
             document.name = clean_name(changes.name)
-            document.identifiers = sorted(extract_identifiers(document.name))
+            document.identifiers = name_identifiers(document.name)
         visibility = changes.visibility or Visibility(document.visibility)
         if changes.grants and visibility is Visibility.WORKSPACE:
             raise InvalidRequestError("Only a restricted document has grants. Set visibility to restricted.")
+        if changes.name is not None or changes.visibility is not None:
+            # The name now counts among the caller's own, so that a clash tells them of no hidden document of another.
+            document.named_by = scope.user_id
         document.visibility = visibility
         await session.flush()
         if visibility is Visibility.WORKSPACE or changes.grants is not None:

@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import os
+import re
 import unicodedata
 from dataclasses import dataclass
 from typing import BinaryIO
@@ -15,12 +16,12 @@ from app.core.errors import InvalidRequestError, UnavailableError
 from app.core.identifiers import extract_identifiers
 from app.core.ids import DocumentId, VersionId, new_id
 from app.core.tenancy import WorkspaceScope
+from app.db.locks import lock_documents
 from app.db.models import Content, Document
 from app.db.session import Database
 from app.documents import repository
 from app.documents.constraints import refusal
 from app.documents.errors import DocumentTooLargeError, EmptyDocumentError
-from app.documents.locks import lock_documents
 from app.documents.media_types import MediaType, sniff
 from app.documents.storage import BlobStore, finish_though_cancelled, new_key
 from app.documents.types import Outcome, Status, Upload, UploadResult, Visibility
@@ -32,6 +33,7 @@ log = structlog.get_logger(__name__)
 _HEAD_BYTES = 64 * 1024
 _MEBIBYTE = 1024 * 1024
 _MAX_NAME = 255
+_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 # Signs that change the order of what follows: a name must read as it is stored.
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -186,7 +188,8 @@ class Uploads:
             id=new_id(),
             name=received.name,
             visibility=received.visibility,
-            identifiers=sorted(extract_identifiers(received.name)),
+            identifiers=name_identifiers(received.name),
+            named_by=scope.user_id,
             created_by=scope.user_id,
         )
         await repository.insert_document(session, scope, document)
@@ -217,6 +220,11 @@ async def start_ingestion(queue: JobQueue, session: AsyncSession, scope: Workspa
     await session.refresh(content)
     payload = IngestPayload(workspace_id=scope.workspace_id, content_sha256=content.sha256, user_id=scope.user_id)
     await queue.ingest(session, payload)
+
+
+def name_identifiers(name: str) -> list[str]:
+    """Return the identifiers of a document's name, without its file extension: `ASVS 3.0.pdf` is called 3.0."""
+    return sorted(extract_identifiers(_EXTENSION.sub("", name)))
 
 
 def clean_name(name: str) -> str:

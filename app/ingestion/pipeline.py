@@ -7,8 +7,8 @@ import structlog
 
 from app.core.errors import NotFoundError, UnavailableError
 from app.core.tenancy import WorkspaceScope
+from app.db.locks import lock_documents
 from app.db.session import Database
-from app.documents.locks import lock_documents
 from app.documents.media_types import MediaType
 from app.documents.storage import BlobStore, finish_though_cancelled
 from app.documents.types import Status

@@ -77,6 +77,7 @@ CREATE TABLE documents (
     name text NOT NULL CHECK (length(name) BETWEEN 1 AND 255),
     visibility text NOT NULL CHECK (visibility IN ('workspace', 'restricted')),
     identifiers text[] NOT NULL DEFAULT '{}',
+    named_by uuid NOT NULL REFERENCES users (id),
     latest_version_id uuid,
     current_version_id uuid,
     created_by uuid NOT NULL REFERENCES users (id),
@@ -84,10 +85,10 @@ CREATE TABLE documents (
     updated_at timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (workspace_id, id)
 );
--- A name is taken once among what the whole workspace sees, and once among the restricted documents of one person:
--- a restricted document must not be noticed by its name either.
+-- A name is taken once among what the whole workspace sees, and once among the restricted documents that one person
+-- named: a restricted document must not be noticed by its name either.
 CREATE UNIQUE INDEX documents_workspace_name_key ON documents (workspace_id, name) WHERE visibility = 'workspace';
-CREATE UNIQUE INDEX documents_restricted_name_key ON documents (workspace_id, created_by, name)
+CREATE UNIQUE INDEX documents_restricted_name_key ON documents (workspace_id, named_by, name)
     WHERE visibility = 'restricted';
 CREATE INDEX documents_created_idx ON documents (workspace_id, created_at, id);
 CREATE INDEX documents_current_version_idx ON documents (workspace_id, current_version_id);
@@ -248,10 +249,15 @@ CREATE POLICY workspace_isolation ON workspaces
 
 ALTER TABLE memberships ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memberships FORCE ROW LEVEL SECURITY;
+-- Bound to a workspace: its rows. Bound to a user: their own rows. Bound to both: that one row, so that whether
+-- somebody may enter is decided rightly even by a statement that forgot to ask for whom or where.
 CREATE POLICY workspace_isolation ON memberships
     USING (
-        workspace_id = nullif(current_setting('app.workspace_id', true), '')::uuid
-        OR user_id = nullif(current_setting('app.user_id', true), '')::uuid
+        coalesce(
+            workspace_id = nullif(current_setting('app.workspace_id', true), '')::uuid,
+            user_id = nullif(current_setting('app.user_id', true), '')::uuid
+        )
+        AND coalesce(user_id = nullif(current_setting('app.user_id', true), '')::uuid, true)
     )
     WITH CHECK (workspace_id = nullif(current_setting('app.workspace_id', true), '')::uuid);
 

@@ -18,6 +18,7 @@ class Document(TenantRow):
     name: Mapped[str]
     visibility: Mapped[str]
     identifiers: Mapped[list[str]] = mapped_column(default=list)
+    named_by: Mapped[UUID]
     latest_version_id: Mapped[UUID | None]
     current_version_id: Mapped[UUID | None]
     created_by: Mapped[UUID]

@@ -17,10 +17,9 @@ asked AS (
     FROM unnest(CAST(:identifiers AS text[]), CAST(:identifier_numbers AS integer[])) AS t (identifier, number)
 ),
 named AS (
-    -- A name ends in its file's extension: "3.0.pdf" names 3.0.
     SELECT DISTINCT r.content_sha256, a.number
-    FROM readable r, unnest(r.identifiers) AS i (identifier), asked a
-    WHERE a.identifier IN (i.identifier, regexp_replace(i.identifier, '\.[a-z][a-z0-9]{0,4}$', ''))
+    FROM readable r, asked a
+    WHERE a.identifier = ANY (r.identifiers)
 ),
 wanted AS (
     -- What names a document is not looked for in the texts.

@@ -2,6 +2,7 @@ import asyncio
 import contextlib
 import random
 
+import psycopg
 import pytest
 import sqlalchemy as sa
 
@@ -95,3 +96,31 @@ async def test_errors_of_statements_do_not_repeat_their_parameters(database: Dat
         async with database.identity() as session:
             await session.execute(sa.text("SELECT :question / 0"), {"question": 424_242})
     assert "424242" not in str(error.value)
+
+
+async def test_a_swallowed_failure_is_no_commit(database: Database) -> None:
+    async def swallow() -> None:
+        async with database.identity() as session:
+            raw = await (await session.connection()).get_raw_connection()
+            assert isinstance(raw.driver_connection, psycopg.AsyncConnection)
+            with contextlib.suppress(psycopg.errors.DivisionByZero):
+                await raw.driver_connection.execute("SELECT 1 / 0")
+
+    with pytest.raises(RuntimeError, match="not passed on"):
+        await swallow()
+    async with database.identity() as session:
+        assert await session.scalar(sa.text("SELECT 1")) == 1
+
+
+async def test_entering_shows_one_membership_even_to_a_statement_without_conditions(
+    database: Database, tenants: Tenants
+) -> None:
+    mine, other = await tenants.workspace(), await tenants.workspace()
+    await tenants.member(other)
+    every = sa.select(models.Membership.workspace_id, models.Membership.user_id)
+    async with database.entering(mine.workspace.id, mine.owner.id) as session:
+        assert (await session.execute(every)).all() == [(mine.workspace.id, mine.owner.id)]
+    async with database.entering(other.workspace.id, mine.owner.id) as session:
+        assert (await session.execute(every)).all() == []
+    async with database.identity(mine.owner.id) as session:
+        assert (await session.execute(every)).all() == [(mine.workspace.id, mine.owner.id)]

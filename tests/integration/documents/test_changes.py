@@ -39,6 +39,16 @@ async def test_a_shared_name_does_not_collide_with_a_hidden_one(shelf: Shelf, te
     assert view.name == "a.txt"
 
 
+async def test_restricting_anothers_document_tells_nothing_of_what_they_hide(
+    shelf: Shelf, tenant: Tenant, tenants: Tenants
+) -> None:
+    _, member = await tenants.member(tenant)
+    await shelf.upload(member, "plans.txt", prose("a"), Visibility.RESTRICTED)
+    shared = await shelf.upload(member, "plans.txt", prose("b"))
+    view = await shelf.services.documents.change(tenant.scope, shared.document_id, RESTRICT)
+    assert (view.name, view.visibility) == ("plans.txt", Visibility.RESTRICTED)
+
+
 async def test_restricting_hides_a_document_from_others_at_once_and_everywhere(
     shelf: Shelf, tenant: Tenant, tenants: Tenants
 ) -> None:

@@ -28,7 +28,16 @@ async def put_document(services: Services, scope: WorkspaceScope, name: str, sha
             )
         )
         await session.flush()
-        session.add(models.Document(**tenant, id=document, name=name, visibility="workspace", created_by=scope.user_id))
+        session.add(
+            models.Document(
+                **tenant,
+                id=document,
+                name=name,
+                visibility="workspace",
+                named_by=scope.user_id,
+                created_by=scope.user_id,
+            )
+        )
         await session.flush()
         session.add(
             models.Version(
