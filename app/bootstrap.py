@@ -91,7 +91,9 @@ def compose_services(
         documents=DocumentService(database, blobs, queue, max_upload_bytes=settings.max_upload_bytes),
         ingestion=IngestionService(database, blobs, embedder, _parse_limits(settings)),
         retrieval=retrieval,
-        answering=AnsweringService(database, retrieval, embedder),
+        answering=AnsweringService(
+            database, retrieval, embedder, max_question_characters=settings.max_question_characters
+        ),
     )
 
 

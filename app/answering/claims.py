@@ -148,9 +148,11 @@ class Ask:
     Attributes:
         conversation_id: Chosen by the client; its first use opens the conversation.
         use_cache: Whether a stored answer may be given.
+        trace_id: Trace that the request belongs to; without one the request's own id stands for it.
     """
 
     question: str
     conversation_id: UUID | None = None
     mode: Mode = Mode.AUTO
     use_cache: bool = True
+    trace_id: str | None = None

@@ -49,7 +49,7 @@ class AnsweringService:
         retrieval: RetrievalService,
         embedder: Embedder,
         *,
-        max_question_characters: int = 4_000,
+        max_question_characters: int,
         thresholds: Thresholds | None = None,
     ) -> None:
         self._database = database
@@ -92,7 +92,8 @@ class AnsweringService:
             claims = tuple(verify(draft, passages, question))
             reason = abstention.after_answering(state, draft, claims, passages, self._thresholds.near)
             evidence = _Evidence(state, passages, draft, claims, reason)
-        answer = self._compose(scope, answer_id, question, evidence)
+        trace_id = ask.trace_id or scope.request_id
+        answer = self._compose(answer_id, question, evidence, trace_id)
         answer = await self._record(scope, ask, answer, evidence)
         for claim in answer.claims:
             yield ClaimVerified(claim)
@@ -133,7 +134,7 @@ class AnsweringService:
             if not await repository.open_conversation(session, scope, ask.conversation_id):
                 raise NotFoundError("There is no such conversation.")
 
-    def _compose(self, scope: WorkspaceScope, answer_id: AnswerId, question: str, evidence: _Evidence) -> Answer:
+    def _compose(self, answer_id: AnswerId, question: str, evidence: _Evidence, trace_id: str) -> Answer:
         reason = evidence.reason
         missing = () if reason else evidence.draft.missing
         return Answer(
@@ -148,7 +149,7 @@ class AnsweringService:
             model=EXTRACTIVE_MODEL,
             prompt_version=self._thresholds.version,
             corpus_version=evidence.state.corpus_version,
-            trace_id=scope.request_id,
+            trace_id=trace_id,
             score=evidence.draft.score,
         )
 

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Path
 
 from app.api.dependencies import CurrentScope, CurrentServices
 from app.api.errors import problems
+from app.api.routing import TokenBeforeBody
 from app.api.schemas.answers import AnswerRead
 from app.core.ids import AnswerId
 
-router = APIRouter(prefix="/v1/answers", tags=["answers"])
+router = APIRouter(prefix="/v1/answers", tags=["answers"], route_class=TokenBeforeBody)
 
 
 @router.get("/{answer_id}", responses=problems(401, 403, 404, 422, 503))

@@ -9,12 +9,14 @@ from starlette.responses import Response
 
 from app.answering.claims import Ask
 from app.answering.events import Accepted, Answered, AnswerEvent, ClaimVerified
+from app.api import context
 from app.api.dependencies import CurrentScope, CurrentServices
 from app.api.errors import problems
+from app.api.routing import TokenBeforeBody
 from app.api.schemas.answers import AcceptedRead, AnswerRead, AskCreate, ClaimRead, StageRead
 from app.api.sse import Event, EventStream, event_stream
 
-router = APIRouter(prefix="/v1/ask", tags=["answers"])
+router = APIRouter(prefix="/v1/ask", tags=["answers"], route_class=TokenBeforeBody)
 
 _EVENTS = "The same as events, with `Accept: text/event-stream`: accepted, status, claim, answer or error."
 _RESPONSES: dict[int | str, dict[str, Any]] = {
@@ -28,7 +30,13 @@ async def ask(
     request: Request, services: CurrentServices, scope: CurrentScope, body: AskCreate
 ) -> AnswerRead | Response:
     """Answer a question from the documents that the caller may read, or say why not."""
-    asked = Ask(body.question, body.conversation_id, body.mode, use_cache=body.use_cache)
+    asked = Ask(
+        body.question,
+        body.conversation_id,
+        body.mode,
+        use_cache=body.use_cache,
+        trace_id=context.of(request.scope).trace_id,
+    )
     if EventStream.media_type not in request.headers.get("accept", ""):
         return AnswerRead.model_validate(await services.answering.answer(scope, asked))
     events = services.answering.stream(scope, asked)

@@ -7,10 +7,11 @@ from fastapi import APIRouter, Path
 
 from app.api.dependencies import CurrentScope, CurrentServices
 from app.api.errors import problems
+from app.api.routing import TokenBeforeBody
 from app.api.schemas.answers import ChunkRead
 from app.core.ids import ChunkId
 
-router = APIRouter(prefix="/v1/chunks", tags=["search"])
+router = APIRouter(prefix="/v1/chunks", tags=["search"], route_class=TokenBeforeBody)
 
 
 @router.get("/{chunk_id}", responses=problems(401, 403, 404, 422, 503))

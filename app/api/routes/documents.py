@@ -1,19 +1,17 @@
 """Documents: upload, list, read, watch, change, retry, delete."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine
-from typing import Annotated, Any
+from collections.abc import AsyncIterator
+from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
 
 from fastapi import APIRouter, Form, Path, Query
 from fastapi.responses import StreamingResponse
-from fastapi.routing import APIRoute
-from starlette.requests import Request
-from starlette.responses import Response
 
 from app.api.cursors import DEFAULT_LIMIT, Cursor, Limit, Page, cut, decode_cursor, encode_cursor
-from app.api.dependencies import CurrentScope, CurrentServices, current_principal, current_services
+from app.api.dependencies import CurrentScope, CurrentServices
 from app.api.errors import problems
+from app.api.routing import TokenBeforeBody
 from app.api.schemas.documents import (
     DeletionReceiptRead,
     DocumentRead,
@@ -25,21 +23,6 @@ from app.api.schemas.documents import (
 from app.api.sse import Event, EventStream, event_stream
 from app.core.ids import DocumentId, UserId, VersionId
 from app.documents.types import DocumentChanges, Status, Upload
-
-
-class TokenBeforeBody(APIRoute):
-    """A route that reads no body of a caller without a valid token: the framework alone would first keep the file."""
-
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
-        """Return the handler with the look at the token before it."""
-        handle = super().get_route_handler()
-
-        async def handle_with_token(request: Request) -> Response:
-            await current_principal(request, current_services(request), None)
-            return await handle(request)
-
-        return handle_with_token
-
 
 router = APIRouter(prefix="/v1/documents", tags=["documents"], route_class=TokenBeforeBody)
 DocumentIdPath = Annotated[UUID, Path(description="Id of the document.")]

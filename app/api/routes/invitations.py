@@ -4,9 +4,10 @@ from fastapi import APIRouter
 
 from app.api.dependencies import CurrentServices, CurrentUser, OwnerScope
 from app.api.errors import problems
+from app.api.routing import TokenBeforeBody
 from app.api.schemas.workspaces import InvitationAccept, InvitationCreate, InvitationCreated, WorkspaceRead
 
-router = APIRouter(prefix="/v1", tags=["workspaces"], responses=problems(401, 422, 503))
+router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=TokenBeforeBody, responses=problems(401, 422, 503))
 
 
 @router.post("/workspaces/current/invitations", status_code=201, responses=problems(400, 403))

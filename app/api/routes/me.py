@@ -4,10 +4,11 @@ from fastapi import APIRouter
 
 from app.api.dependencies import CurrentServices, CurrentUser
 from app.api.errors import problems
+from app.api.routing import TokenBeforeBody
 from app.api.schemas.identity import MeRead, UserRead
 from app.api.schemas.workspaces import WorkspaceRead
 
-router = APIRouter(prefix="/v1", tags=["identity"], responses=problems(401, 503))
+router = APIRouter(prefix="/v1", tags=["identity"], route_class=TokenBeforeBody, responses=problems(401, 503))
 
 
 @router.get("/me")

@@ -4,9 +4,10 @@ from fastapi import APIRouter
 
 from app.api.dependencies import CurrentScope, CurrentServices
 from app.api.errors import problems
+from app.api.routing import TokenBeforeBody
 from app.api.schemas.answers import PassageList, PassageRead, SearchCreate
 
-router = APIRouter(prefix="/v1/search", tags=["search"])
+router = APIRouter(prefix="/v1/search", tags=["search"], route_class=TokenBeforeBody)
 
 
 @router.post("", responses=problems(401, 403, 422, 503))

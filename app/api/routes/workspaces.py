@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from app.api.cursors import DEFAULT_LIMIT, Cursor, Limit, Page, cut, decode_cursor, encode_cursor
 from app.api.dependencies import CurrentScope, CurrentServices, CurrentUser, OwnerScope
 from app.api.errors import problems
+from app.api.routing import TokenBeforeBody
 from app.api.schemas.workspaces import (
     DeletedWorkspaceRead,
     MemberRead,
@@ -18,7 +19,9 @@ from app.api.schemas.workspaces import (
 from app.core.ids import UserId
 from app.workspaces.types import Member, MemberPosition
 
-router = APIRouter(prefix="/v1/workspaces", tags=["workspaces"], responses=problems(401, 422, 503))
+router = APIRouter(
+    prefix="/v1/workspaces", tags=["workspaces"], route_class=TokenBeforeBody, responses=problems(401, 422, 503)
+)
 _IN_WORKSPACE = problems(400, 403, 404)
 _LAST_OWNER = problems(400, 403, 404, 409)
 

@@ -13,7 +13,9 @@ from tests.support.corpus import Corpus, WordEmbedder
 @pytest.fixture(scope="session")
 def answering(services: Services) -> AnsweringService:
     embedder = WordEmbedder()
-    return AnsweringService(services.database, RetrievalService(services.database, embedder), embedder)
+    return AnsweringService(
+        services.database, RetrievalService(services.database, embedder), embedder, max_question_characters=4_000
+    )
 
 
 @pytest.fixture(scope="session")

@@ -89,6 +89,19 @@ async def test_an_answer_has_exactly_the_fields_of_the_contract_and_a_quote_at_i
     assert page.json()["text"][citation["start"] : citation["end"]] == QUOTE
 
 
+async def test_an_answer_belongs_to_the_trace_of_its_request(caller: Caller) -> None:
+    trace_id = "4bf92f3577b34da6a3ce929d0e0e4736"
+    headers = {**caller.headers(), "traceparent": f"00-{trace_id}-00f067aa0ba902b7-01"}
+    answer = await caller.client.post("/v1/ask", json={"question": QUESTION}, headers=headers)
+    assert answer.json()["trace_id"] == trace_id
+
+
+@pytest.mark.parametrize("path", ["/v1/ask", "/v1/search", "/v1/workspaces", "/v1/invitations/accept"])
+async def test_broken_json_of_nobody_is_a_missing_token(client: httpx.AsyncClient, path: str) -> None:
+    refused = await client.post(path, content=b"{", headers={"Content-Type": "application/json"})
+    assert refused.status_code == 401
+
+
 async def test_an_abstention_names_its_reason(caller: Caller) -> None:
     answer = (await ask(await caller.found())).json()
     assert (answer["status"], answer["reason"], answer["claims"]) == ("abstained", "no_documents", [])
