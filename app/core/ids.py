@@ -9,7 +9,6 @@ DocumentId = NewType("DocumentId", UUID)
 VersionId = NewType("VersionId", UUID)
 ChunkId = NewType("ChunkId", UUID)
 AnswerId = NewType("AnswerId", UUID)
-ConversationId = NewType("ConversationId", UUID)
 InvitationId = NewType("InvitationId", UUID)
 
 _CHUNK_NAMESPACE = UUID("6f0a1a52-6f0e-5d0f-9c0b-3f1c4a7f2b61")

@@ -31,7 +31,6 @@ class LocalEmbedder:
 
     def __init__(self, files: ModelFiles, threads: int) -> None:
         self.model_id = files.model_id
-        self.max_tokens = _MAX_TOKENS - 2
         self._session = _session(files.network)
         self.dimension: int = self._session.get_outputs()[0].shape[1]
         self._counter = _tokenizer(files.tokenizer)

@@ -22,11 +22,6 @@ class Embedder(Protocol):
         """Length of each vector."""
         ...
 
-    @property
-    def max_tokens(self) -> int:
-        """Tokens of one text that the model reads; what follows is cut off."""
-        ...
-
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order: shape `(len(texts), dimension)`."""
         ...

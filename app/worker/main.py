@@ -47,8 +47,3 @@ async def work(services: Services, timing: WorkerTiming) -> None:
         finally:
             sweeper.cancel()
             await asyncio.wait([sweeper])
-
-
-def main(settings: Settings) -> None:
-    """Run a worker in this process."""
-    asyncio.run(run_worker(settings))

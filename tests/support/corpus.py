@@ -20,7 +20,6 @@ class WordEmbedder:
 
     model_id = "words-256"
     dimension = 256
-    max_tokens = 256
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one vector for each text."""

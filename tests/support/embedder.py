@@ -13,7 +13,6 @@ class HashEmbedder:
 
     model_id = "hash-384"
     dimension = 384
-    max_tokens = 256
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one vector for each text."""
