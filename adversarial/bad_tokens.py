@@ -4,6 +4,7 @@ Every token starts as one that would be accepted; a case changes exactly what it
 """
 
 import base64
+import functools
 import hashlib
 import hmac
 import json
@@ -35,29 +36,29 @@ class BadToken:
     token: str
 
 
-def bad_tokens(signing_key: IssuerKey, issuer: str, audience: str) -> list[BadToken]:
-    """Return the table of tokens, each of which must end in 401 without any outbound request.
+def bad_tokens(signing_key: IssuerKey, issuer: str, audience: str) -> Iterator[BadToken]:
+    """Yield the table of tokens, each of which must end in 401 without any outbound request.
+
+    Their times count from the moment at which each is made, and the good ones would last ten minutes: use a token at
+    once, and `good_token` beside it, or it is refused for its age alone.
 
     Args:
         signing_key: A key that the service trusts (RS256).
         issuer: The issuer that the service trusts.
         audience: The audience that the service requires.
     """
-    return [case for group in token_groups(signing_key, issuer, audience).values() for case in group]
+    for group in TOKEN_GROUPS:
+        yield from token_group(group, signing_key, issuer, audience)
 
 
-def token_groups(signing_key: IssuerKey, issuer: str, audience: str) -> dict[str, list[BadToken]]:
-    """Return the same table by what is wrong; see `bad_tokens`."""
-    maker = _Maker(signing_key, issuer, audience)
-    groups: dict[str, Callable[[], Iterator[BadToken]]] = {
-        "wrong claims": maker.wrong_claims,
-        "missing claims": maker.missing_claims,
-        "wrong types": maker.wrong_types,
-        "wrong headers": maker.wrong_headers,
-        "wrong keys": maker.wrong_keys,
-        "wrong spelling": maker.wrong_spelling,
-    }
-    return {name: list(group()) for name, group in groups.items()}
+def token_group(name: str, signing_key: IssuerKey, issuer: str, audience: str) -> Iterator[BadToken]:
+    """Yield one of `TOKEN_GROUPS`; see `bad_tokens`."""
+    return TOKEN_GROUPS[name](_Maker(signing_key, issuer, audience))
+
+
+def good_token(signing_key: IssuerKey, issuer: str, audience: str) -> str:
+    """Return what each bad token was before its one change: a token of now that must be accepted."""
+    return _Maker(signing_key, issuer, audience).good()
 
 
 class _Maker:
@@ -65,6 +66,9 @@ class _Maker:
         self._key = signing_key
         self._issuer = issuer
         self._audience = audience
+
+    def good(self) -> str:
+        return self._token()
 
     def _claims(self, **changes: object) -> Members:
         now = int(time.time())
@@ -177,7 +181,7 @@ class _Maker:
         yield self._headed("another algorithm of the same key", alg="PS256")
 
     def wrong_keys(self) -> Iterator[BadToken]:
-        other = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+        other = _foreign_key()
         curve = ec.generate_private_key(ec.SECP256R1())
         claims, headers = self._claims(), self._header()
         forged = jwt.encode(claims, other, algorithm="RS256", headers=headers)
@@ -224,6 +228,17 @@ class _Maker:
         yield BadToken("JSON serialisation", json.dumps({"payload": payload, "signature": signature}))
 
 
+TOKEN_GROUPS: Mapping[str, Callable[[_Maker], Iterator[BadToken]]] = {
+    "wrong claims": _Maker.wrong_claims,
+    "missing claims": _Maker.missing_claims,
+    "wrong types": _Maker.wrong_types,
+    "wrong headers": _Maker.wrong_headers,
+    "wrong keys": _Maker.wrong_keys,
+    "wrong spelling": _Maker.wrong_spelling,
+}
+"""The groups of the table, by what is wrong."""
+
+
 def _json(members: Mapping[str, object]) -> bytes:
     return json.dumps(members, separators=(",", ":")).encode("utf-8")
 
@@ -238,6 +253,11 @@ def _respelled(signature: str) -> str:
     return signature[:-1] + alphabet[alphabet.index(signature[-1]) + 1]
 
 
+@functools.cache
+def _foreign_key() -> rsa.RSAPrivateKey:
+    """Return a key that no service trusts."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=2048)
+
+
 def _own_jwk() -> Members:
-    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
-    return dict(jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True))
+    return dict(jwt.algorithms.RSAAlgorithm.to_jwk(_foreign_key().public_key(), as_dict=True))

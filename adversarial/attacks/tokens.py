@@ -3,7 +3,7 @@
 import base64
 import json
 
-from adversarial.bad_tokens import token_groups
+from adversarial.bad_tokens import good_token, token_group
 from adversarial.cases import Family, Sabotage, case
 from adversarial.issuer import AUDIENCE, ISSUER, JWKS_URL
 from adversarial.replies import Breach, Reply
@@ -19,18 +19,20 @@ async def _bearer(world: World, token: str) -> Reply:
 
 async def _refuse_group(world: World, name: str) -> str:
     """Send each token of a group that can stand in a header at all."""
-    tokens = token_groups(world.service.issuer.key, ISSUER, AUDIENCE)[name]
-    sendable = [bad for bad in tokens if "\n" not in bad.token]
+    key = world.service.issuer.key
+    good = good_token(key, ISSUER, AUDIENCE)
+    sendable = [bad for bad in token_group(name, key, ISSUER, AUDIENCE) if "\n" not in bad.token]
     for bad in sendable:
         reply = await _bearer(world, bad.token)
         allowed = (401, 400, 431) if len(bad.token) > _TOO_LONG_TO_ARRIVE else (401,)
         if reply.status not in allowed:
             raise Breach(f"{bad.name}: answered {reply.status}")
         reply.without([bad.token] if len(bad.token) > len(AUDIENCE) else [])
+    (await _bearer(world, good)).expect(200)  # so none was refused for its age, or because everything is
     strange = set(world.service.issuer.asked) - {JWKS_URL}
     if strange:
         raise Breach(f"the service asked {strange}")
-    return f"{len(sendable)} tokens, all refused; no request went anywhere but to the keys endpoint"
+    return f"{len(sendable)} tokens, all refused, the unchanged one is not; no request but to the keys endpoint"
 
 
 @case(Family.TOKENS, "401 for each, no request elsewhere")

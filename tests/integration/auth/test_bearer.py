@@ -1,11 +1,12 @@
 import httpx
 import pytest
 
-from adversarial.bad_tokens import bad_tokens
+from adversarial.bad_tokens import bad_tokens, good_token
 from tests.support.issuer import AUDIENCE, ISSUER, Issuer
 
 
 async def test_every_bad_token_is_answered_with_401(client: httpx.AsyncClient, issuer: Issuer) -> None:
+    good = good_token(issuer.key, ISSUER, AUDIENCE)
     accepted = []
     for case in bad_tokens(issuer.key, ISSUER, AUDIENCE):
         header = f"Bearer {case.token}".encode()
@@ -13,6 +14,7 @@ async def test_every_bad_token_is_answered_with_401(client: httpx.AsyncClient, i
         if response.status_code != 401 or not response.headers["www-authenticate"].startswith("Bearer"):
             accepted.append((case.name, response.status_code))
     assert accepted == []
+    assert (await client.get("/v1/me", headers={"Authorization": f"Bearer {good}"})).status_code == 200
 
 
 async def test_the_scheme_may_be_written_in_any_case(client: httpx.AsyncClient, issuer: Issuer) -> None:
