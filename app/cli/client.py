@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import httpx
 from httpx_sse import EventSource, SSEError
 
-from app.cli.errors import CliError, NotSignedInError, ProblemError, UnreachableError
+from app.cli.errors import CliError, ForeignServiceError, NotSignedInError, ProblemError, UnreachableError
 
 # Uploads and answers take their time; a connection that cannot be made is known soon.
 _TIMEOUT = httpx.Timeout(120.0, connect=5.0)
@@ -20,6 +20,9 @@ _STREAM_TIMEOUT = httpx.Timeout(60.0, connect=5.0)
 _BACKOFF_SECONDS = (0.3, 1.0)
 _MAX_WAIT_SECONDS = 10.0
 _REPEATABLE = frozenset({"GET", "PUT"})
+# What a server says of a path or method that it does not know; without a problem document it is another program.
+# Other refusals without one may come from a proxy in front of the service.
+_UNKNOWN_THERE = frozenset({404, 405, 501})
 
 JsonObject = dict[str, Any]
 
@@ -105,12 +108,13 @@ class Api:
 
         Raises:
             ProblemError: The service refused.
+            ForeignServiceError: Another program answers there.
             NotSignedInError: It accepts no token that we have.
             UnreachableError: Nothing answers.
         """
         async with self._respond(call, "application/json", _TIMEOUT) as response:
             content = await response.aread()
-            return _decode(content) if content else {}
+            return _decode(self._url, content) if content else {}
 
     async def events(self, call: Call) -> AsyncGenerator[Event, None]:
         """Make a request and yield the events of its answer; close the generator to leave before its end.
@@ -124,14 +128,14 @@ class Api:
                 async for event in EventSource(response).aiter_sse():
                     if not event.data:
                         continue  # a heartbeat: httpx-sse 0.4 gives an event for a comment once an id was seen
-                    data = _decode(event.data.encode())
+                    data = _decode(self._url, event.data.encode())
                     if event.event == "error":
                         raise ProblemError(data, int(data.get("status") or 0))
                     yield Event(event.event, data)
             except httpx.TransportError as error:
                 raise UnreachableError(f"The connection to {self._url} broke.") from error
             except SSEError as error:
-                raise CliError(f"{self._url} did not answer with a stream of events.") from error
+                raise ForeignServiceError(self._url) from error
 
     @asynccontextmanager
     async def _respond(self, call: Call, accept: str, limits: httpx.Timeout) -> AsyncIterator[httpx.Response]:
@@ -141,7 +145,7 @@ class Api:
             response = await self._send(call, accept, limits, renew=True)
         try:
             if not response.is_success:
-                raise _refusal(response.status_code, await response.aread())
+                raise _refusal(self._url, response, await response.aread())
             yield response
         finally:
             await response.aclose()
@@ -208,21 +212,25 @@ def _unreachable(url: str, *, unsent: bool) -> UnreachableError:
     return UnreachableError(f"The connection to {url} broke before the answer came.")
 
 
-def _refusal(status: int, content: bytes) -> CliError:
+def _refusal(url: str, response: httpx.Response, content: bytes) -> CliError:
+    status = response.status_code
     if status == httpx.codes.UNAUTHORIZED:
         return NotSignedInError("The service does not accept this token. Sign in with `groundeddocs login`.")
     try:
         problem = json.loads(content)
     except ValueError:
         problem = None
-    return ProblemError(problem if isinstance(problem, dict) else {}, status)
+    if isinstance(problem, dict) and "title" in problem:
+        return ProblemError(problem, status)
+    foreign = response.is_redirect or status in _UNKNOWN_THERE
+    return ForeignServiceError(url) if foreign else ProblemError({}, status)
 
 
-def _decode(content: bytes) -> JsonObject:
+def _decode(url: str, content: bytes) -> JsonObject:
     try:
         value = json.loads(content)
     except ValueError as error:
-        raise CliError("The service gave an answer that is not JSON. Is the address that of GroundedDocs?") from error
+        raise ForeignServiceError(url) from error
     if not isinstance(value, dict):
-        raise CliError("The service gave an answer of an unexpected shape.")
+        raise ForeignServiceError(url)
     return value

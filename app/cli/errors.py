@@ -34,6 +34,17 @@ class UnreachableError(CliError):
     exit_code = 4
 
 
+class ForeignServiceError(CliError):
+    """Something answers at the address, and it is not this service."""
+
+    code, title = "not_groundeddocs", "Not GroundedDocs"
+
+    def __init__(self, url: str) -> None:
+        super().__init__(
+            f"What answers at {url} is not GroundedDocs. Set GROUNDEDDOCS_URL or --url, or start it with `make up`."
+        )
+
+
 class ProblemError(CliError):
     """The service refused, as a problem document (RFC 9457).
 

@@ -1,6 +1,5 @@
 """A command's connection: whose token goes along, and which workspace is meant."""
 
-import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -10,7 +9,8 @@ import httpx
 from app.cli import signin
 from app.cli.client import Api, Call, JsonObject
 from app.cli.credentials import CredentialStore
-from app.cli.errors import CliError, NotSignedInError
+from app.cli.errors import CliError, ForeignServiceError, NotSignedInError
+from app.cli.ids import canonical
 from app.cli.options import ClientEnvironment, Target
 
 _SIGN_IN = "Sign in with `groundeddocs login`, or set GROUNDEDDOCS_TOKEN."
@@ -33,8 +33,15 @@ class Session:
     store: CredentialStore
 
     async def config(self) -> JsonObject:
-        """Return the public configuration of the service."""
-        return await self.api.json(Call("GET", "/v1/config", anonymous=True))
+        """Return the public configuration of the service.
+
+        Raises:
+            ForeignServiceError: What answers has none.
+        """
+        found = await self.api.json(Call("GET", "/v1/config", anonymous=True))
+        if "issuer" not in found:
+            raise ForeignServiceError(self.target.url)
+        return found
 
     async def in_workspace(self) -> Api:
         """Return the service as seen from the workspace that this command means.
@@ -43,14 +50,24 @@ class Session:
             CliError: None was named, and it is not clear which one is meant.
         """
         wanted = self.target.workspace or self.store.workspace(self.target.url)
-        if wanted and _is_id(wanted):
-            return self.api.within(wanted)
+        if wanted and (known := canonical(wanted)):
+            return self.api.within(known)
         return self.api.within(choose(await self.workspaces(), wanted))
 
     async def workspaces(self) -> list[JsonObject]:
         """Return the workspaces of this user with their roles."""
-        me = await self.api.json(Call("GET", "/v1/me"))
-        return list(me["workspaces"])
+        return list((await self.me())["workspaces"])
+
+    async def me(self) -> JsonObject:
+        """Return who this user is for the service.
+
+        Raises:
+            ForeignServiceError: What answers knows no users.
+        """
+        found = await self.api.json(Call("GET", "/v1/me"))
+        if "user" not in found or "workspaces" not in found:
+            raise ForeignServiceError(self.target.url)
+        return found
 
 
 @asynccontextmanager
@@ -128,24 +145,19 @@ def choose(workspaces: list[JsonObject], wanted: str | None) -> str:
                 "or accept an invitation with `groundeddocs join TOKEN`."
             )
     else:
-        by_id = [each for each in workspaces if str(each["id"]) == wanted]
+        by_id = [each for each in workspaces if str(each["id"]) == canonical(wanted)]
         fitting = by_id or [each for each in workspaces if each["name"] == wanted]
         if not fitting:
             raise CliError(f"You belong to no workspace '{wanted}'. `groundeddocs workspaces` lists yours.")
+    if len(fitting) > 1 and wanted is not None:
+        ids = "\n".join(f"  {each['id']} ({each['role']})" for each in fitting)
+        raise CliError(f"{len(fitting)} workspaces have the name '{wanted}'. Use the id of the one you mean:\n{ids}")
     if len(fitting) > 1:
         raise CliError(
             "More than one workspace is meant. Name one with --workspace, or choose a default with "
             "`groundeddocs workspaces use ID`. `groundeddocs workspaces` lists yours."
         )
     return str(fitting[0]["id"])
-
-
-def _is_id(text: str) -> bool:
-    try:
-        uuid.UUID(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _on_this_machine(url: str) -> bool:

@@ -6,6 +6,9 @@ from rich.console import Console
 
 from app.embedded.lock import Instance
 
+# Where the client commands look when nobody tells them otherwise.
+_DEFAULT_ADDRESS = "http://127.0.0.1:8080"
+
 
 class Report:
     """Writes lines for people.
@@ -48,6 +51,7 @@ class Report:
 
 
 def _summary(instance: Instance, root: Path, logs: Path, seconds: float) -> str:
+    elsewhere = "" if instance.address == _DEFAULT_ADDRESS else f"  export GROUNDEDDOCS_URL={instance.address}\n"
     return f"""
 GroundedDocs is ready after {seconds:.1f} s.
 
@@ -59,7 +63,7 @@ GroundedDocs is ready after {seconds:.1f} s.
 
 Next, in another terminal:
 
-  groundeddocs token alice --save          sign in as a demo user (or in your browser: groundeddocs login)
+{elsewhere}  groundeddocs token alice --save          sign in as a demo user (or in your browser: groundeddocs login)
   groundeddocs ask "What happens when no quote can be verified?"
   groundeddocs upload FILES...             add your own documents, then ask about them
   groundeddocs workspaces                  list your workspaces; --help lists everything else

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from app.cli import output, signin
-from app.cli.client import Call, JsonObject
+from app.cli.client import JsonObject
 from app.cli.options import JsonOption, UrlOption, target
 from app.cli.running import run_client
 from app.cli.session import Session
@@ -31,11 +31,11 @@ def logout(url: UrlOption = None) -> None:
 def token(
     user: Annotated[str, typer.Argument(help="A demo user: alice, bob or mallory.")],
     *,
-    save: Annotated[bool, typer.Option("--save", help="Also keep it as your login.")] = False,
+    save: Annotated[bool, typer.Option("--save", help="Keep it as your login instead of printing it.")] = False,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print an access token of a demo user; the embedded service only."""
+    """Print an access token of a demo user, or sign in with it; the embedded service only."""
     run_client(target(url, as_json=as_json), functools.partial(_token, user=user, save=save))
 
 
@@ -70,14 +70,16 @@ async def _token(session: Session, *, user: str, save: bool) -> None:
         session.store.save_login(session.target.url, given)
         session.store.save_workspace(session.target.url, None)
         output.say(f"Signed in as {user} at {session.target.url}.")
-    if session.target.as_json:
+        if session.target.as_json:
+            output.print_json({"saved": True, "username": user, "expires_at": int(given.expires_at)})
+    elif session.target.as_json:
         output.print_json({"access_token": given.access_token, "expires_at": int(given.expires_at)})
     else:
         typer.echo(given.access_token)
 
 
 async def _whoami(session: Session) -> None:
-    me = await session.api.json(Call("GET", "/v1/me"))
+    me = await session.me()
     if session.target.as_json:
         output.print_json(me)
         return

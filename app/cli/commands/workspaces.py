@@ -6,8 +6,9 @@ from typing import Annotated
 import typer
 
 from app.cli import output
-from app.cli.client import Call
-from app.cli.options import JsonOption, Target, UrlOption, WorkspaceOption, merged, target
+from app.cli.client import Call, JsonObject
+from app.cli.errors import UsageError
+from app.cli.options import JsonOption, UrlOption, WorkspaceOption, merged, target
 from app.cli.running import run_client
 from app.cli.session import Session, choose
 
@@ -43,7 +44,9 @@ def create(
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a workspace; you become its owner."""
+    """Make a workspace and use it from now on; you become its owner."""
+    if not name.strip():
+        raise UsageError("The name of the workspace is empty.")
     run_client(merged(ctx, url, None, as_json=as_json), functools.partial(_create, name=name))
 
 
@@ -74,8 +77,10 @@ def join(
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Join the workspace of an invitation."""
-    run_client(target(url, as_json=as_json), functools.partial(_join, token=token))
+    """Join the workspace of an invitation and use it from now on."""
+    if not token.strip():
+        raise UsageError("The token is empty. It is the last word of the line that `groundeddocs invite` prints.")
+    run_client(target(url, as_json=as_json), functools.partial(_join, token=token.strip()))
 
 
 async def _list(session: Session) -> None:
@@ -93,7 +98,7 @@ async def _list(session: Session) -> None:
 
 async def _create(session: Session, *, name: str) -> None:
     made = await session.api.json(Call("POST", "/v1/workspaces", body={"name": name}))
-    _tell(session.target, made, f"Made the workspace '{made['name']}' ({made['id']}). You are its owner.")
+    _enter(session, made, f"Made the workspace '{made['name']}' ({made['id']}). You are its owner.")
 
 
 async def _use(session: Session, *, wanted: str) -> None:
@@ -117,11 +122,17 @@ async def _invite(session: Session, *, owner: bool) -> None:
 
 async def _join(session: Session, *, token: str) -> None:
     joined = await session.api.json(Call("POST", "/v1/invitations/accept", body={"token": token}))
-    _tell(session.target, joined, f"You are now a {joined['role']} of '{joined['name']}' ({joined['id']}).")
+    _enter(session, joined, f"You are now a {joined['role']} of '{joined['name']}' ({joined['id']}).")
 
 
-def _tell(where: Target, value: dict[str, object], words: str) -> None:
-    if where.as_json:
-        output.print_json(value)
+def _enter(session: Session, workspace: JsonObject, words: str) -> None:
+    """Tell of a new workspace and make it the one that commands use."""
+    session.store.save_workspace(session.target.url, str(workspace["id"]))
+    if session.target.as_json:
+        output.print_json(workspace)
     else:
         output.print_line(words)
+    if session.target.workspace:
+        output.say("Commands use it once GROUNDEDDOCS_WORKSPACE no longer names another.")
+    else:
+        output.say("Commands now use it; `groundeddocs workspaces use` changes that.")

@@ -185,9 +185,17 @@ def test_token_of_a_demo_user_is_all_that_is_printed(stranger: Shell, service: S
 
 def test_token_with_save_is_the_login_from_then_on(stranger: Shell, service: StandIn) -> None:
     service.on("POST", "/token", reply({"access_token": "alice-token", "expires_in": 900}))
-    assert stranger("token", "alice", "--save").code == 0
+    ended = stranger("token", "alice", "--save")
+    assert (ended.code, ended.out, ended.err) == (0, "", f"Signed in as alice at {service.url}.\n")
     assert stranger("whoami").code == 0
     assert service.calls("GET", "/v1/me")[0].headers["Authorization"] == "Bearer alice-token"
+
+
+def test_saved_token_is_not_in_the_json(stranger: Shell, service: StandIn) -> None:
+    service.on("POST", "/token", reply({"access_token": "alice-token", "expires_in": 900}))
+    ended = stranger("token", "alice", "--save", "--json")
+    assert ended.json().items() >= {"saved": True, "username": "alice"}.items()
+    assert "alice-token" not in ended.out + ended.err
 
 
 def test_provider_without_demo_users_is_told(stranger: Shell, service: StandIn) -> None:

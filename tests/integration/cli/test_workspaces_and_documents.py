@@ -56,6 +56,41 @@ def test_workspace_is_made_and_listed(shell: Shell, service: StandIn) -> None:
     assert shell("workspaces").out.splitlines()[1].split("\t")[:3] == ["Field service", "owner", WORKSPACE_ID]
 
 
+def test_new_workspace_is_the_one_that_commands_use(shell: Shell, service: StandIn, store: CredentialStore) -> None:
+    store.save_workspace(service.url, WORKSPACE_ID)
+    service.on("POST", "/v1/workspaces", reply(SECOND, 201))
+    ended = shell("workspaces", "create", "Legal")
+    assert SECOND_ID in ended.out
+    assert ended.err == "Commands now use it; `groundeddocs workspaces use` changes that.\n"
+    assert store.workspace(service.url) == SECOND_ID
+
+
+def test_joined_workspace_is_the_one_that_commands_use(shell: Shell, service: StandIn, store: CredentialStore) -> None:
+    service.on("POST", "/v1/invitations/accept", reply(SECOND))
+    assert "Commands now use it" in shell("join", "one-time").err
+    assert store.workspace(service.url) == SECOND_ID
+
+
+def test_workspace_of_the_environment_goes_on_and_that_is_said(
+    shell: Shell, service: StandIn, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GROUNDEDDOCS_WORKSPACE", WORKSPACE_ID)
+    service.on("POST", "/v1/workspaces", reply(SECOND, 201))
+    ended = shell("workspaces", "create", "Legal")
+    assert "Commands now use it;" not in ended.err
+    assert "GROUNDEDDOCS_WORKSPACE" in ended.err
+
+
+@pytest.mark.parametrize("arguments", [("workspaces", "create", " "), ("join", "")])
+def test_empty_names_and_tokens_are_told_without_asking(
+    shell: Shell, service: StandIn, arguments: tuple[str, ...]
+) -> None:
+    ended = shell(*arguments)
+    assert ended.code == 2
+    assert "is empty" in ended.err
+    assert service.requests == []
+
+
 def test_invitation_is_one_line_that_the_other_person_types(shell: Shell, service: StandIn) -> None:
     made = {"id": "i", "token": "one-time", "role": "member", "expires_at": "2026-01-08T00:00:00Z"}
     service.on("POST", "/v1/workspaces/current/invitations", reply(made, 201))
@@ -131,7 +166,31 @@ def test_page_of_another_program_is_not_taken_for_an_answer(shell: Shell, servic
     service.on("GET", "/v1/me", Reply(200, b"<html>", "text/html"))
     ended = shell("whoami")
     assert ended.code == 1
-    assert "not JSON" in ended.err
+    assert f"What answers at {service.url} is not GroundedDocs" in ended.err
+
+
+@pytest.mark.parametrize("status", [301, 404, 405, 501])
+def test_refusal_of_another_program_is_told_as_such(shell: Shell, service: StandIn, status: int) -> None:
+    service.on("GET", "/v1/documents", Reply(status, b"<html>File not found</html>", "text/html"))
+    ended = shell("documents")
+    assert ended.code == 1
+    assert ended.err == (
+        f"What answers at {service.url} is not GroundedDocs. Set GROUNDEDDOCS_URL or --url, "
+        "or start it with `make up`.\n"
+    )
+
+
+def test_proxy_without_the_service_behind_it_is_told_by_its_status(shell: Shell, service: StandIn) -> None:
+    service.on("GET", "/v1/documents", Reply(502, b"<html>Bad gateway</html>", "text/html"))
+    assert shell("documents").err == "HTTP 502\n"
+
+
+@pytest.mark.parametrize(("path", "arguments"), [("/v1/config", ("token", "alice")), ("/v1/me", ("whoami",))])
+def test_json_of_another_program_is_told_as_such(
+    shell: Shell, service: StandIn, path: str, arguments: tuple[str, ...]
+) -> None:
+    service.on("GET", path, reply({"status": "fine"}))
+    assert "is not GroundedDocs" in shell(*arguments).err
 
 
 def test_creating_is_never_sent_twice(shell: Shell, service: StandIn) -> None:
