@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import sqlalchemy as sa
 from app.bootstrap import Services
 from app.core.config import Settings
 from app.db.engine import create_engine
+from tests.support.bound import bound
 from tests.support.databases import DatabaseUrls
 from tests.support.documents import Shelf
 from tests.support.tenants import Tenant, Tenants
@@ -75,8 +75,7 @@ async def start(settings: Settings, tmp_path: Path) -> AsyncIterator[Start]:
         log = tmp_path / f"worker-{len(running)}.log"
         with log.open("wb") as output:
             process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                *command,
+                *bound(*command),
                 cwd=ROOT,
                 env={**os.environ, **environment(settings), **given, "SECONDS_A_BATCH": str(pace)},
                 stdout=output,

@@ -1,8 +1,9 @@
 import asyncio
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import sqlalchemy as sa
 
@@ -14,11 +15,13 @@ from tests.support.documents import Shelf, digest, long_text, prose
 from tests.support.tenants import Tenant, Tenants
 
 LONG = long_text(200)
+PATIENCE = 90
+"""Seconds after which something is taken never to happen, on a busy machine too."""
 
 
 async def until(shelf: Shelf, scope: WorkspaceScope, uploaded: UploadResult, *, chunks: int | None = None) -> Status:
     """Wait until a document has ended, or until so many of its chunks are done."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         view = await shelf.services.documents.get(scope, uploaded.document_id)
         if view.status.final or (chunks is not None and view.status is Status.EMBEDDING and view.done >= chunks):
@@ -27,12 +30,18 @@ async def until(shelf: Shelf, scope: WorkspaceScope, uploaded: UploadResult, *, 
     raise AssertionError(f"still {view.status}, {view.done} of {view.total}")
 
 
-async def stopped(worker: WorkerProcess) -> float:
-    """Tell a worker to stop and return how long that took."""
-    began = time.monotonic()
+async def stopped(worker: WorkerProcess) -> int:
+    """Tell a worker to stop and return its exit code."""
     worker.process.send_signal(signal.SIGTERM)
-    await asyncio.wait_for(worker.process.wait(), 10)
-    return time.monotonic() - began
+    return await asyncio.wait_for(worker.process.wait(), PATIENCE)
+
+
+async def jobs_left(shelf: Shelf, scope: WorkspaceScope, *, fewer_than: int) -> Sequence[Mapping[str, Any]]:
+    """Return the jobs as soon as they are fewer: what a job did is committed before its row is taken away."""
+    async with asyncio.timeout(PATIENCE):
+        while len(jobs := await shelf.jobs(scope)) >= fewer_than:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+    return jobs
 
 
 async def chunk_table(shelf: Shelf, scope: WorkspaceScope) -> Sequence[tuple[object, ...]]:
@@ -48,9 +57,8 @@ async def test_the_command_makes_an_upload_searchable_and_stops_when_told(
     uploaded = await shelf.upload(tenant.scope, "a.txt", prose("the barometer"))
     worker = await start(MODEL_PATH=str(tmp_path / "models"))
     assert await until(shelf, tenant.scope, uploaded) is Status.READY
-    assert await shelf.jobs(tenant.scope) == []
-    assert await stopped(worker) < 5
-    assert worker.process.returncode == 0
+    assert await jobs_left(shelf, tenant.scope, fewer_than=1) == []
+    assert await stopped(worker) == 0
     assert "worker.ready" in worker.log()
     assert "barometer" not in worker.log()
 
@@ -78,7 +86,7 @@ async def test_a_file_that_kills_its_worker_each_time_is_given_up(shelf: Shelf, 
     uploaded = await shelf.upload(tenant.scope, "book.md", LONG)
     for attempt in range(3):
         worker = await start(30.0)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(PATIENCE):
             while (await shelf.contents(tenant.scope))[0].attempts == attempt:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)
         await worker.stop()
@@ -92,7 +100,7 @@ async def test_what_a_stopped_worker_began_goes_back_to_the_queue(shelf: Shelf, 
     uploaded = await shelf.upload(tenant.scope, "book.md", LONG)
     slow = await start(1.0)
     assert await until(shelf, tenant.scope, uploaded, chunks=64) is Status.EMBEDDING
-    assert await stopped(slow) < 5
+    assert await stopped(slow) == 0
     (content,) = await shelf.contents(tenant.scope)
     assert (content.status, content.attempts) == ("queued", 0)
     assert "todo" in {job["status"] for job in await shelf.jobs(tenant.scope)}
@@ -120,9 +128,9 @@ async def test_a_job_that_fits_no_payload_ends_failed_and_stops_nothing(
     uploaded = await shelf.upload(tenant.scope, "a.txt", prose("a"))
     worker = await start(0.0)
     assert await until(shelf, tenant.scope, uploaded) is Status.READY
-    jobs = await shelf.jobs(tenant.scope)
+    jobs = await jobs_left(shelf, tenant.scope, fewer_than=len(poison) + 1)
     assert [(job["status"], job["attempts"]) for job in jobs] == [("failed", 1)] * len(poison)
-    assert await stopped(worker) < 5
+    assert await stopped(worker) == 0
     assert worker.log().count("job.payload_invalid") == 3
     assert secret not in worker.log()
 
@@ -142,7 +150,7 @@ async def test_deleted_documents_lose_their_bytes(shelf: Shelf, tenant: Tenant, 
     await shelf.services.documents.delete(tenant.scope, uploaded.document_id)
     await start(0.0)
     assert await until(shelf, tenant.scope, kept) is Status.READY
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while len(shelf.stored(tenant.scope)) > 1:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
     (content,) = await shelf.contents(tenant.scope)

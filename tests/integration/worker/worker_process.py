@@ -21,7 +21,7 @@ from tests.support.embedder import HashEmbedder
 
 TIMING = WorkerTiming(
     heartbeat_every=timedelta(seconds=0.3),
-    stalled_after=timedelta(seconds=1.5),
+    stalled_after=timedelta(seconds=3),  # ten heartbeats: a busy machine skips some
     sweep_every=timedelta(seconds=0.5),
     left_behind_after=timedelta(hours=1),  # leaves alone what other tests never finished
     poll_every=timedelta(seconds=0.3),
