@@ -6,8 +6,16 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import httpx
+import pytest
 import uvicorn
 from fastapi import FastAPI
+
+from app.api.main import create_app
+from app.bootstrap import Services, compose_services
+from app.db.engine import create_engine
+from app.db.session import Database
+from tests.support.api import Caller
+from tests.support.embedder import HashEmbedder
 
 
 @asynccontextmanager
@@ -19,9 +27,24 @@ async def served(app: FastAPI) -> AsyncIterator[httpx.AsyncClient]:
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     try:
         limits = httpx.Limits(max_connections=None)
-        async with httpx.AsyncClient(base_url=address, timeout=30, limits=limits) as client:
+        async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
             yield client
     finally:
         server.should_exit = True
         await serving
         listener.close()
+
+
+@pytest.fixture
+async def owner(caller: Caller) -> Caller:
+    return await caller.found()
+
+
+@pytest.fixture
+async def live(services: Services, owner: Caller) -> AsyncIterator[Caller]:
+    """The owner, over a real socket, on a service with few database connections."""
+    engine = create_engine(services.settings.database_url.get_secret_value(), pool_size=5)
+    few = compose_services(services.settings, Database(engine), services.redis, services.keys, HashEmbedder())
+    async with served(create_app(few)) as client:
+        yield Caller(client, owner.issuer, owner.subject, owner.workspace_id)
+    await engine.dispose()

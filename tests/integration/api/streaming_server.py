@@ -27,4 +27,4 @@ async def stream() -> EventStream:
 
 
 if __name__ == "__main__":
-    uvicorn.run(api, fd=int(sys.argv[1]), log_level="warning", timeout_graceful_shutdown=5)
+    uvicorn.run(api, fd=int(sys.argv[1]), log_level="warning", timeout_graceful_shutdown=600)

@@ -1,22 +1,22 @@
 import asyncio
 import signal
 import socket
-import sys
-import time
 from pathlib import Path
 
 import httpx
 
+from tests.support.bound import bound
+
 STREAMS = 20
+PATIENCE = 60
+"""Seconds: less than the server would wait for streams that go on, and plenty on a busy machine."""
 
 
 async def test_each_open_stream_gets_a_last_event_and_the_process_ends_in_time() -> None:
     listener = socket.create_server(("127.0.0.1", 0))
     listener.set_inheritable(True)
     server = await asyncio.create_subprocess_exec(
-        sys.executable,
-        str(Path(__file__).with_name("streaming_server.py")),
-        str(listener.fileno()),
+        *bound(str(Path(__file__).with_name("streaming_server.py")), str(listener.fileno())),
         pass_fds=[listener.fileno()],
     )
     opened = asyncio.Semaphore(0)
@@ -32,18 +32,16 @@ async def test_each_open_stream_gets_a_last_event_and_the_process_ends_in_time()
 
     address = f"http://127.0.0.1:{listener.getsockname()[1]}"
     try:
-        async with httpx.AsyncClient(base_url=address, timeout=30) as client:
+        async with httpx.AsyncClient(base_url=address, timeout=PATIENCE) as client:
             listening = [asyncio.create_task(listen(client)) for _ in range(STREAMS)]
             for _ in range(STREAMS):
                 await opened.acquire()
             server.send_signal(signal.SIGTERM)
-            stopped_at = time.monotonic()
-            texts = await asyncio.gather(*listening)
-        await asyncio.wait_for(server.wait(), 5)
+            texts = await asyncio.wait_for(asyncio.gather(*listening), PATIENCE)
+        await asyncio.wait_for(server.wait(), PATIENCE)
     finally:
         if server.returncode is None:
             server.kill()
             await server.wait()
         listener.close()
-    assert time.monotonic() - stopped_at < 5
     assert all("event: error" in text and '"code":"unavailable"' in text for text in texts)
