@@ -1,25 +1,12 @@
-"""The `groundeddocs` command: what it offers, and how every failure ends as a message and an exit code."""
+"""The process of the `groundeddocs` command: Ctrl-C ends it quietly from its first moment on.
 
-import io
+What the command offers is in `app.cli.program`. It takes a while to load, so it is loaded here and not above.
+"""
+
 import sys
 from collections.abc import Sequence
 
-import typer
-
-from app.cli import output
-from app.cli.commands import account, ask, documents, services, upload, workspaces
-from app.cli.errors import CliError, ProblemError
-from app.core.errors import AppError
-
-app = typer.Typer(
-    name="groundeddocs",
-    help="Answers from your documents, with exact verified quotes or an honest refusal.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-for module in (services, account, workspaces, documents, upload, ask):
-    module.register(app)
+_INTERRUPTED = 130
 
 
 def run(arguments: Sequence[str] | None = None) -> None:
@@ -28,23 +15,12 @@ def run(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: What was typed after the command's name; that of this process when not given.
     """
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the command
     try:
-        app(arguments, prog_name="groundeddocs")
-    except AppError as error:
-        raise SystemExit(tell(error)) from None
+        from app.cli import program  # noqa: PLC0415 - see above
+
+        program.run(sys.argv[1:] if arguments is None else arguments)
     except KeyboardInterrupt:
-        raise SystemExit(130) from None
-
-
-def tell(error: AppError) -> int:
-    """Print what went wrong on standard error and return the exit code."""
-    output.say(error.detail, "red")
-    if isinstance(error, ProblemError) and error.trace_id:
-        output.say(f"Trace id: {output.neutral(error.trace_id)}", "dim")
-    return error.exit_code if isinstance(error, CliError) else 1
+        raise SystemExit(_INTERRUPTED) from None
 
 
 if __name__ == "__main__":

@@ -19,7 +19,13 @@ WorkspaceOption = Annotated[
     str | None,
     typer.Option("--workspace", "-w", help="Id or name of the workspace. [GROUNDEDDOCS_WORKSPACE or the default]"),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON on standard output, and nothing else there.")]
+JsonOption = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print JSON on standard output and nothing else there; a failure is a JSON object on standard error.",
+    ),
+]
 
 
 class ClientEnvironment(BaseSettings):

@@ -2,7 +2,8 @@
 
 import json
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 
 import typer
 from rich.console import Console
@@ -15,6 +16,7 @@ _UNSAFE_CATEGORIES = frozenset({"Cc", "Cs", "Zl", "Zp"})
 # Signs that reorder or hide what follows: a name must read as it is.
 _UNSAFE_FORMATS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 _STEP = 1_000
+_LONGEST_CELL = 60
 _UNITS = ("kB", "MB", "GB", "TB")
 _TAGS = range(0xE0000, 0xE0080)
 
@@ -60,16 +62,37 @@ def _line(console: Console, text: str, style: str, indent: int) -> None:
     typer.echo("\n".join(lines), file=console.file)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-    """Print rows as a table on a terminal, else as lines with tabs, which nothing cuts."""
+def print_table(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[object]],
+    *,
+    whole: Collection[str] = (),
+    short: Collection[str] = (),
+) -> None:
+    """Print rows as a table on a terminal, else as lines with tabs, which nothing cuts.
+
+    Args:
+        columns: The heads.
+        rows: The cells.
+        whole: Columns that stay on one line, such as ids that are copied.
+        short: Columns whose long texts are cut on a terminal.
+    """
     if not out().is_terminal:
         for row in (columns, *rows):
             typer.echo("\t".join(neutral(cell) for cell in row))
         return
-    table = Table(*columns, box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold", no_wrap=column in whole)
     for row in rows:
-        table.add_row(*(Text(neutral(cell), overflow="fold") for cell in row))
+        cells = ((column, neutral(cell)) for column, cell in zip(columns, row, strict=True))
+        table.add_row(*(Text(cropped(cell) if column in short else cell, overflow="fold") for column, cell in cells))
     out().print(table)
+
+
+def cropped(text: str, width: int = _LONGEST_CELL) -> str:
+    """Return a text that is at most so many characters long; what is cut off shows as an ellipsis."""
+    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def print_fields(fields: Mapping[str, object]) -> None:
@@ -87,6 +110,15 @@ def out() -> Console:
 def err() -> Console:
     """Return the console of messages and progress."""
     return Console(stderr=True, markup=False, highlight=False, emoji=False)
+
+
+def local_time(stamp: object) -> str:
+    """Return a time of the service in the reader's time zone, to the minute, such as `2026-01-08 14:30 CET`."""
+    try:
+        moment = datetime.fromisoformat(str(stamp))
+    except ValueError:
+        return neutral(stamp)
+    return moment.astimezone().strftime("%Y-%m-%d %H:%M %Z")
 
 
 def size(count: int) -> str:

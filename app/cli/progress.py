@@ -114,5 +114,4 @@ class BarProgress:
 
 
 def _short(name: str) -> str:
-    safe = output.neutral(name)
-    return safe if len(safe) <= _NAME_WIDTH else f"{safe[: _NAME_WIDTH - 1]}…"
+    return output.cropped(output.neutral(name), _NAME_WIDTH)

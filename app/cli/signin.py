@@ -156,8 +156,10 @@ async def demo_user(http: httpx.AsyncClient, provider: Provider, username: str) 
     answer = await _post(http, provider.token_endpoint, fields)
     if answer.get("error") in {"unsupported_grant_type", "unauthorized_client"}:
         raise CliError(f"{provider.issuer} has no demo users; only the embedded one has. Use `groundeddocs login`.")
+    if answer.get("error") == "invalid_grant":
+        raise CliError(f"There is no demo user '{username}'. The demo users are alice, bob and mallory.")
     if "error" in answer:
-        raise CliError(f"No token for '{username}': {_reason(answer)}. The demo users are alice, bob and mallory.")
+        raise CliError(f"No token for '{username}': {_reason(answer)}.")
     return _login(provider, answer)
 
 

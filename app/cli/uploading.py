@@ -156,9 +156,9 @@ async def _follow(api: Api, file: LocalFile, accepted: JsonObject, progress: Upl
                     progress.status(file, event.data)
                     if event.data["status"] in _FINAL:
                         return event.data
-    except CliError as error:
+    except CliError:
         # Streams break, and some proxies do not let them through. Asking tells whether more than the stream is gone.
-        output.say(f"{output.neutral(file.name)}: following by asking ({error.code})")
+        output.say(f"{output.neutral(file.name)}: the live progress broke off; asking now and then instead")
     return await _poll(api, path, file, progress)
 
 

@@ -16,7 +16,7 @@ _ABSTENTIONS = {
     ),
     "still_indexing": (
         "The documents are still being read.",
-        "Ask again in about a minute; `groundeddocs documents` shows how far they are.",
+        "Ask again when `groundeddocs documents` shows them as ready.",
     ),
     "no_evidence": (
         "Nothing in the documents is about this question.",
@@ -53,6 +53,17 @@ _UNKNOWN = ("The service gave no answer.", "Ask in other words, or try again lat
 def outcome(code: str) -> str:
     """Return what an upload turned out to be."""
     return _OUTCOMES.get(code, code)
+
+
+def counted(count: int, names: str) -> str:
+    """Return a count with its noun, which is given in the plural: `1 version`, `2 versions`.
+
+    Args:
+        count: How many.
+        names: The noun in the plural, as the service names a place.
+    """
+    noun = names.replace("_", " ")
+    return f"{count:,} {noun.removesuffix('s') if count == 1 else noun}"
 
 
 def abstention(reason: str | None) -> tuple[str, str]:

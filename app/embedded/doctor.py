@@ -9,7 +9,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from app.embedded import http
 from app.embedded.account import check_reachable, postgres_account
+from app.embedded.environment import api_address, api_host
 from app.embedded.errors import EmbeddedError
 from app.embedded.home import Home
 from app.embedded.idp import find_dev_idp
@@ -161,6 +163,8 @@ def _port(options: EmbeddedOptions, home: Home) -> Check:
     instance = read_instance(home)
     if instance and instance.address.endswith(f":{options.port}"):
         return Check("port", Health.OK, f"GroundedDocs already runs here: {instance.address}")
+    if http.is_service(options.port, api_host(options)):
+        return Check("port", Health.OK, f"GroundedDocs answers at {api_address(options)}, from another data folder")
     detail = f"Port {options.port} is taken by another program."
     return Check("port", Health.FAIL, detail, f"Set PORT to another one, for example PORT={options.port + 1}.")
 

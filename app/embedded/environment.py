@@ -13,9 +13,14 @@ from app.embedded.redis import RedisAddress
 _EVERY_ADDRESS = {"0.0.0.0", "::", ""}  # noqa: S104 - compared, never bound to
 
 
+def api_host(options: EmbeddedOptions) -> str:
+    """Return the host under which this machine reaches the api."""
+    return LOOPBACK if options.host in _EVERY_ADDRESS else options.host
+
+
 def api_address(options: EmbeddedOptions) -> str:
     """Return the address of the api as a browser on this machine types it."""
-    host = LOOPBACK if options.host in _EVERY_ADDRESS else options.host
+    host = api_host(options)
     return f"http://[{host}]:{options.port}" if ":" in host else f"http://{host}:{options.port}"
 
 

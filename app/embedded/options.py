@@ -1,10 +1,26 @@
 """What an operator may set for the embedded set; the services themselves are set in `app.core.config`."""
 
+import os
 from pathlib import Path
 
 from platformdirs import user_data_path
 from pydantic import Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+_HERE = ".groundeddocs"
+# What every data folder holds, also that of a first start that was stopped early.
+_MARKS = ("run", "secrets")
+
+
+def default_home() -> Path:
+    """Return the data folder of `make up` in the current folder when there is one, else that of the platform.
+
+    A folder of somebody else is not taken: it would name the programs' data and receive what is uploaded.
+    """
+    here = Path.cwd() / _HERE
+    if all((here / mark).is_dir() for mark in _MARKS) and here.stat().st_uid == os.geteuid():
+        return here
+    return user_data_path("groundeddocs", appauthor=False)
 
 
 class EmbeddedOptions(BaseSettings):
@@ -13,8 +29,8 @@ class EmbeddedOptions(BaseSettings):
     model_config = SettingsConfigDict(env_file=None, extra="ignore", frozen=True, env_ignore_empty=True)
 
     groundeddocs_home: Path = Field(
-        default_factory=lambda: user_data_path("groundeddocs", appauthor=False),
-        description="Folder that holds all data of the embedded set.",
+        default_factory=default_home,
+        description="Folder that holds all data of the embedded set; unset, that of `make up` here, if any.",
     )
     host: str = Field("127.0.0.1", description="Address that the api listens on.")
     port: int = Field(8080, ge=1, le=65535, description="Port that the api listens on.")

@@ -12,6 +12,7 @@ from app.cli import output
 from app.cli.answers import print_claim, print_passage, print_rest
 from app.cli.client import Api, Call, JsonObject
 from app.cli.errors import CliError, UnreachableError, UsageError
+from app.cli.ids import canonical
 from app.cli.options import JsonOption, UrlOption, WorkspaceOption, target
 from app.cli.running import run_client
 from app.cli.session import Session
@@ -33,9 +34,9 @@ def ask(
     as_json: JsonOption = False,
 ) -> None:
     """Ask a question; the answer is made of exact quotes, or says why there is none."""
-    body: JsonObject = {"question": _text(question), "use_cache": cache}
-    if conversation:
-        body["conversation_id"] = conversation
+    body: JsonObject = {"question": _text(question, "question"), "use_cache": cache}
+    if conversation is not None:
+        body["conversation_id"] = _conversation(conversation)
     call = Call("POST", "/v1/ask", body=body, key=str(uuid.uuid4()))
     run_client(target(url, workspace, as_json=as_json), functools.partial(_ask, call=call))
 
@@ -49,7 +50,7 @@ def search(
     as_json: JsonOption = False,
 ) -> None:
     """Show the passages that fit best, without an answer."""
-    body: JsonObject = {"query": _text(query)}
+    body: JsonObject = {"query": _text(query, "query")}
     if limit is not None:
         body["limit"] = limit
     # Nothing is changed by a search, so it may be sent again.
@@ -125,7 +126,14 @@ class StageLine:
             output.say(words)
 
 
-def _text(typed: str) -> str:
+def _text(typed: str, what: str) -> str:
     if not typed.strip():
-        raise UsageError("The text is empty.")
+        raise UsageError(f"The {what} is empty.")
     return typed
+
+
+def _conversation(typed: str) -> str:
+    known = canonical(typed)
+    if known is None:
+        raise UsageError(f"'{typed}' is not a conversation id.")
+    return known

@@ -5,9 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from app.cli import output
+from app.cli import output, words
 from app.cli.client import Api, Call, JsonObject
 from app.cli.errors import UsageError
+from app.cli.ids import canonical
 from app.cli.options import JsonOption, UrlOption, WorkspaceOption, merged, target
 from app.cli.running import run_client
 from app.cli.session import Session
@@ -35,6 +36,18 @@ def documents(
     ctx.obj = target(url, workspace, as_json=as_json)
     if ctx.invoked_subcommand is None:
         run_client(ctx.obj, _list)
+
+
+@group.command("list")
+def list_documents(
+    ctx: typer.Context,
+    *,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the documents that you may read."""
+    run_client(merged(ctx, url, workspace, as_json=as_json), _list)
 
 
 @group.command()
@@ -87,7 +100,7 @@ async def _list(session: Session) -> None:
         output.say("There are no documents yet. Add some with `groundeddocs upload FILES...`.")
         return
     columns = ("Name", "State", "Pages", "Size", "Visibility", "Id")
-    output.print_table(columns, [_row(document) for document in found])
+    output.print_table(columns, [_row(document) for document in found], whole={"Id"}, short={"Name"})
 
 
 async def every_document(api: Api) -> list[JsonObject]:
@@ -131,7 +144,7 @@ async def _delete(session: Session, *, path: str) -> None:
         output.print_json(receipt)
         return
     removed: dict[str, Any] = receipt.get("removed") or {}
-    parts = ", ".join(f"{count} {name}" for name, count in removed.items())
+    parts = ", ".join(words.counted(count, name) for name, count in removed.items() if count)
     output.print_line(f"Deleted. Removed: {parts}." if parts else "Deleted.")
 
 
@@ -142,6 +155,7 @@ def _row(document: JsonObject) -> tuple[object, ...]:
 
 def _path(document_id: str) -> str:
     """Return the path of a document; an id is checked, since it becomes a part of an address."""
-    if not document_id.replace("-", "").isalnum():
-        raise UsageError(f"'{document_id}' is no id of a document. `groundeddocs documents` lists them.")
-    return f"/v1/documents/{document_id}"
+    known = canonical(document_id)
+    if known is None:
+        raise UsageError(f"'{document_id}' is not a document id; `groundeddocs documents` lists them.")
+    return f"/v1/documents/{known}"

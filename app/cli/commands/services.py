@@ -14,7 +14,10 @@ from app.cli.options import JsonOption
 from app.embedded.options import EmbeddedOptions
 
 PortOption = Annotated[int | None, typer.Option("--port", min=1, max=65535, help="Port of the api. [PORT or 8080]")]
-HomeOption = Annotated[Path | None, typer.Option("--home", help="Folder of all data. [GROUNDEDDOCS_HOME]")]
+HomeOption = Annotated[
+    Path | None,
+    typer.Option("--home", help="Folder of all data. [GROUNDEDDOCS_HOME, or .groundeddocs here, or by platform]"),
+]
 _STYLES = {"ok": "green", "warn": "yellow", "fail": "red"}
 
 

@@ -13,7 +13,7 @@ from app.cli import output
 from app.cli.client import JsonObject
 from app.cli.errors import UsageError
 from app.cli.files import Collected, collect
-from app.cli.options import JsonOption, UrlOption, WorkspaceOption, target
+from app.cli.options import UrlOption, WorkspaceOption, target
 from app.cli.progress import upload_progress
 from app.cli.running import run_client
 from app.cli.session import Session
@@ -21,6 +21,13 @@ from app.cli.uploading import Manner, Uploaded, upload_all
 
 FilesArgument = Annotated[
     list[str], typer.Argument(metavar="FILES...", help="Files, folders, or patterns in quotes such as 'reports/*.pdf'.")
+]
+JsonLinesOption = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print one JSON document per line, one for each file; a failure is a JSON object on standard error.",
+    ),
 ]
 
 
@@ -44,7 +51,7 @@ def upload(
     wait: Annotated[bool, typer.Option("--wait/--no-wait", help="Follow them until they are ready.")] = True,
     url: UrlOption = None,
     workspace: WorkspaceOption = None,
-    as_json: JsonOption = False,
+    as_json: JsonLinesOption = False,
 ) -> None:
     """Upload documents and follow them until they can be asked about."""
     body = functools.partial(_upload, typed=files, visibility=visibility, name=name, wait=wait)

@@ -93,7 +93,7 @@ async def _list(session: Session) -> None:
         output.say("You belong to no workspace yet. Make one with `groundeddocs workspaces create NAME`.")
         return
     rows = [(each["name"], each["role"], each["id"], "default" if each["id"] == default else "") for each in found]
-    output.print_table(("Name", "Role", "Id", ""), rows)
+    output.print_table(("Name", "Role", "Id", ""), rows, whole={"Id"}, short={"Name"})
 
 
 async def _create(session: Session, *, name: str) -> None:
@@ -117,7 +117,8 @@ async def _invite(session: Session, *, owner: bool) -> None:
         output.print_json(made)
         return
     output.print_line(f"groundeddocs join {made['token']}")
-    output.say(f"Send this line to one person. It works once, until {made['expires_at']}, and is not shown again.")
+    until = output.local_time(made["expires_at"])
+    output.say(f"Send this line to one person. It works once, until {until}, and is not shown again.")
 
 
 async def _join(session: Session, *, token: str) -> None:

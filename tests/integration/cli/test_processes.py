@@ -134,3 +134,26 @@ def test_terminal_shows_bars_and_obeys_no_name(service: StandIn, tmp_path: Path)
     assert "new document, 1 page, 2 passages" in shown
     assert "\x1b]0;" not in shown
     assert "\x07" not in shown
+
+
+def test_ctrl_c_while_the_command_loads_is_no_traceback() -> None:
+    script = "import sys; from app.cli import main; sys.modules['app.cli.program'] = Slow(); main.run(['--help'])"
+    slow = "class Slow:\n    def __getattr__(self, name): raise KeyboardInterrupt\n"
+    ended = subprocess.run([sys.executable, "-c", slow + script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (130, "")
+
+
+def test_what_ctrl_c_guards_is_all_that_loads_slowly() -> None:
+    script = "import sys; import app.cli.main; print([name for name in ('typer', 'httpx') if name in sys.modules])"
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ended.stdout == "[]\n"
+
+
+def test_version_is_printed() -> None:
+    ended = run("--version")
+    assert (ended.returncode, ended.stdout.split()[0]) == (0, "groundeddocs")
+    assert ended.stdout.split()[1][0].isdigit()
+
+
+def test_help_of_upload_says_how_its_json_is_laid_out() -> None:
+    assert "one JSON document per line" in " ".join(run("upload", "--help", COLUMNS="200").stdout.split())

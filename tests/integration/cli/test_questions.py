@@ -94,7 +94,14 @@ def test_our_own_running_request_is_waited_for(shell: Shell, service: StandIn) -
 
 
 def test_empty_question_is_a_usage_error(shell: Shell, service: StandIn) -> None:
-    assert shell("ask", "  ").code == 2
+    ended = shell("ask", "  ")
+    assert (ended.code, ended.err) == (2, "The question is empty.\n")
+    assert service.requests == []
+
+
+def test_conversation_that_is_no_id_is_told_without_asking(shell: Shell, service: StandIn) -> None:
+    ended = shell("ask", "How long?", "--conversation", "xyz")
+    assert (ended.code, ended.err) == (2, "'xyz' is not a conversation id.\n")
     assert service.requests == []
 
 

@@ -198,6 +198,14 @@ def test_saved_token_is_not_in_the_json(stranger: Shell, service: StandIn) -> No
     assert "alice-token" not in ended.out + ended.err
 
 
+def test_unknown_demo_user_is_told_who_there_is(stranger: Shell, service: StandIn) -> None:
+    refusal = {"error": "invalid_grant", "error_description": "grant request is invalid"}
+    service.on("POST", "/token", reply(refusal, 400))
+    ended = stranger("token", "nobody")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == "There is no demo user 'nobody'. The demo users are alice, bob and mallory.\n"
+
+
 def test_provider_without_demo_users_is_told(stranger: Shell, service: StandIn) -> None:
     service.on("POST", "/token", reply({"error": "unsupported_grant_type"}, 400))
     ended = stranger("token", "alice")

@@ -151,3 +151,11 @@ def test_missing_file_is_a_usage_error_before_anything_is_sent(shell: Shell, ser
     assert ended.code == 2
     assert "no-such-file.pdf" in ended.err
     assert service.calls("POST", "/v1/documents") == []
+
+
+def test_broken_stream_is_told_in_words(shell: Shell, service: StandIn, manual: Path) -> None:
+    service.on("POST", "/v1/documents", reply(ACCEPTED, 202))
+    service.on("GET", EVENTS, events(("error", {"title": "Temporarily unavailable", "status": 503})))
+    service.on("GET", f"/v1/documents/{DOCUMENT_ID}", reply(document("ready")))
+    ended = shell("upload", str(manual))
+    assert "manual.txt: the live progress broke off; asking now and then instead" in ended.err.splitlines()

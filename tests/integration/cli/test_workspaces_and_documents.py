@@ -1,7 +1,10 @@
 """Workspaces, members, documents, and how refusals are told."""
 
+import json
+
 import pytest
 
+from app.cli import output
 from app.cli.credentials import CredentialStore
 from tests.integration.cli.conftest import Shell
 from tests.integration.cli.standin import DOCUMENT_ID, WORKSPACE_ID, Reply, StandIn, document, problem, reply
@@ -92,10 +95,12 @@ def test_empty_names_and_tokens_are_told_without_asking(
 
 
 def test_invitation_is_one_line_that_the_other_person_types(shell: Shell, service: StandIn) -> None:
-    made = {"id": "i", "token": "one-time", "role": "member", "expires_at": "2026-01-08T00:00:00Z"}
+    made = {"id": "i", "token": "one-time", "role": "member", "expires_at": "2026-01-08T00:00:00.123456Z"}
     service.on("POST", "/v1/workspaces/current/invitations", reply(made, 201))
     service.on("POST", "/v1/invitations/accept", reply(SECOND))
-    assert shell("invite").out == "groundeddocs join one-time\n"
+    ended = shell("invite")
+    assert ended.out == "groundeddocs join one-time\n"
+    assert f"until {output.local_time(made['expires_at'])}, and" in ended.err
     assert shell("join", "one-time").code == 0
     assert service.calls("POST", "/v1/invitations/accept")[0].json() == {"token": "one-time"}
 
@@ -126,21 +131,47 @@ def test_one_document_is_shown(
 
 
 def test_deletion_tells_its_receipt(shell: Shell, service: StandIn) -> None:
-    receipt = {"document_id": DOCUMENT_ID, "removed": {"versions": 2, "chunks": 31}}
+    receipt = {"document_id": DOCUMENT_ID, "removed": {"documents": 1, "versions": 2, "citations": 0, "chunks": 31}}
     service.on("DELETE", f"/v1/documents/{DOCUMENT_ID}", reply(receipt))
-    assert shell("documents", "delete", DOCUMENT_ID).out == "Deleted. Removed: 2 versions, 31 chunks.\n"
+    assert shell("documents", "delete", DOCUMENT_ID).out == "Deleted. Removed: 1 document, 2 versions, 31 chunks.\n"
 
 
-def test_id_never_becomes_another_path(shell: Shell, service: StandIn) -> None:
-    assert shell("documents", "delete", "../workspaces/current").code == 2
+@pytest.mark.parametrize("typed", ["../workspaces/current", "xyz", "", "2222"])
+def test_what_is_no_id_is_told_without_asking(shell: Shell, service: StandIn, typed: str) -> None:
+    ended = shell("documents", "delete", typed)
+    assert ended.code == 2
+    assert ended.err == f"'{typed}' is not a document id; `groundeddocs documents` lists them.\n"
     assert service.requests == []
+
+
+def test_documents_list_is_the_same_as_documents(shell: Shell, service: StandIn) -> None:
+    service.on("GET", "/v1/documents", reply({"items": [document("ready")], "next_cursor": None}))
+    assert shell("documents", "list").out == shell("documents").out
+    assert shell("documents", "list", "--json").json() == shell("documents", "--json").json()
 
 
 def test_refusal_is_told_with_its_trace(shell: Shell, service: StandIn) -> None:
     service.on("GET", "/v1/documents", problem(403, "Not allowed", "You are\x1b[2J no member."))
-    ended = shell("documents", "--json")
+    ended = shell("documents")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.splitlines() == ["Not allowed: You are\\x1b[2J no member.", "Trace id: trace-7"]
+
+
+def test_refusal_for_a_program_is_a_json_object_on_standard_error(shell: Shell, service: StandIn) -> None:
+    service.on("GET", "/v1/documents", problem(403, "Not allowed", "You are\x1b[2J no member."))
+    ended = shell("documents", "--json")
+    assert (ended.code, ended.out) == (1, "")
+    assert json.loads(ended.err) == {
+        "code": "test",
+        "detail": "Not allowed: You are\x1b[2J no member.",
+        "status": 403,
+        "trace_id": "trace-7",
+    }
+
+
+def test_failure_before_any_request_is_json_too(shell: Shell) -> None:
+    told = json.loads(shell("documents", "show", "xyz", "--json").err)
+    assert (told["code"], told["status"]) == ("usage", None)
 
 
 def test_refused_token_of_the_environment_is_named(shell: Shell, service: StandIn) -> None:

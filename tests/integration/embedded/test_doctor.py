@@ -1,4 +1,9 @@
+import http.server
+import json
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -42,6 +47,42 @@ def test_a_taken_port_fails_with_the_way_out(tmp_path: Path) -> None:
         check = examine_by_name(options)["port"]
     assert check.health is Health.FAIL
     assert f"PORT={port + 1}" in check.remedy
+
+
+@contextmanager
+def answering(content: object) -> Iterator[int]:
+    """A server that answers every path with some JSON."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(json.dumps(content).encode())
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the name is the library's
+            """Keep the terminal free."""
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        yield server.server_address[1]
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.parametrize(
+    ("content", "health"),
+    [
+        ({"issuer": "http://idp", "cli_client_id": "cli"}, Health.OK),
+        ({"status": "fine"}, Health.FAIL),
+        ([], Health.FAIL),
+    ],
+)
+def test_a_port_on_which_groundeddocs_answers_is_well(tmp_path: Path, content: object, health: Health) -> None:
+    with answering(content) as port:
+        check = examine_by_name(EmbeddedOptions(groundeddocs_home=tmp_path / "home", port=port))["port"]
+    assert check.health is health
+    assert (f"GroundedDocs answers at http://127.0.0.1:{port}" in check.detail) is (health is Health.OK)
 
 
 def test_a_warning_is_not_a_failure() -> None:

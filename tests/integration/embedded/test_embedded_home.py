@@ -6,6 +6,7 @@ import pytest
 from app.embedded.account import Account, check_reachable
 from app.embedded.errors import FolderError
 from app.embedded.home import prepare_home
+from app.embedded.options import EmbeddedOptions
 from app.embedded.passwords import load_passwords, write_private
 
 
@@ -64,3 +65,19 @@ def test_a_private_file_replaces_an_open_one(tmp_path: Path) -> None:
     path.touch(mode=0o644)
     write_private(path, "text")
     assert (mode(path), path.read_text(), list(tmp_path.iterdir())) == (0o600, "text", [path])
+
+
+def test_data_folder_of_make_up_is_used_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GROUNDEDDOCS_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    prepare_home(tmp_path / ".groundeddocs")
+    assert EmbeddedOptions().groundeddocs_home == tmp_path / ".groundeddocs"
+    monkeypatch.setenv("GROUNDEDDOCS_HOME", str(tmp_path / "other"))
+    assert EmbeddedOptions().groundeddocs_home == tmp_path / "other"
+
+
+def test_folder_that_only_has_the_name_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GROUNDEDDOCS_HOME", raising=False)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".groundeddocs").mkdir()
+    assert EmbeddedOptions().groundeddocs_home != tmp_path / ".groundeddocs"

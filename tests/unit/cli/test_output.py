@@ -1,8 +1,11 @@
 """A hostile name or quote must not drive the terminal of the reader."""
 
+import io
 import json
+import time
 
 import pytest
+from rich.console import Console
 
 from app.cli import output
 
@@ -54,6 +57,28 @@ def test_printed_text_is_neutral_and_markup_is_text(capsys: pytest.CaptureFixtur
 def test_table_without_a_terminal_is_whole_lines_with_tabs(capsys: pytest.CaptureFixture[str]) -> None:
     output.print_table(("Name", "Id"), [("x" * 200, "1"), ("a\tb\nc", "2")])
     assert capsys.readouterr().out == f"Name\tId\n{'x' * 200}\t1\na b c\t2\n"
+
+
+def test_table_on_a_terminal_keeps_ids_whole_and_cuts_long_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, width=80, no_color=True)
+    monkeypatch.setattr(output, "out", lambda: console)
+    identifier = "11111111-1111-1111-1111-111111111111"
+    output.print_table(("Name", "Id"), [("x" * 200, identifier)], whole={"Id"}, short={"Name"})
+    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    assert identifier in shown
+    assert shown.count("x") == 59
+    assert "…" in shown
+
+
+def test_time_is_that_of_the_reader_to_the_minute(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "Asia/Tokyo")
+    time.tzset()
+    try:
+        assert output.local_time("2026-01-08T12:34:56.789012Z") == "2026-01-08 21:34 JST"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert output.local_time("soon\x1b") == "soon\\x1b"
 
 
 def test_json_is_one_ascii_line(capsys: pytest.CaptureFixture[str]) -> None:

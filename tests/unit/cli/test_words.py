@@ -24,6 +24,20 @@ def test_every_state_of_the_contract_has_words(status: Status) -> None:
     assert ("3/7" in told) is (not status.final)
 
 
+def test_counted_is_singular_for_one_and_in_words() -> None:
+    assert [words.counted(n, "old_versions") for n in (0, 1, 1_200)] == [
+        "0 old versions",
+        "1 old version",
+        "1,200 old versions",
+    ]
+
+
+def test_documents_that_are_still_read_promise_no_time() -> None:
+    _, help_words = words.abstention("still_indexing")
+    assert "minute" not in help_words
+    assert "groundeddocs documents" in help_words
+
+
 def test_failed_document_tells_why() -> None:
     assert words.state_of({"status": "failed", "reason": "encrypted", "detail": "It is locked."}) == (
         "failed: It is locked."

@@ -13,7 +13,7 @@ from pydantic_core import PydanticUndefined
 from pydantic_settings import BaseSettings
 from typer.main import get_command
 
-from app.cli.main import app as command_line
+from app.cli.program import app as command_line
 from app.core.config import Settings
 from app.embedded.options import EmbeddedOptions
 

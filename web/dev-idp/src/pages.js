@@ -82,7 +82,7 @@ export function deviceInputPage(form, error) {
 export function deviceConfirmPage(form, client, code) {
   return page(
     "Connect a device",
-    `<p>${escapeHtml(client)} asks to act for you. Go on only if it shows this code:</p>
+    `<p>Let ${escapeHtml(client)} act for you? Go on only if it shows this code:</p>
 <p><code>${escapeHtml(code)}</code></p>${form}
 <button type="submit" form="op.deviceConfirmForm">Continue</button>
 <button type="submit" form="op.deviceConfirmForm" name="abort" value="yes">This is not my code</button>`,

@@ -82,7 +82,7 @@ function clients(config, secrets) {
     },
     {
       client_id: "groundeddocs-cli",
-      client_name: "The groundeddocs command",
+      client_name: "the groundeddocs command line",
       application_type: "native",
       token_endpoint_auth_method: "none",
       grant_types: ["authorization_code", "refresh_token", DEVICE_CODE, DEMO_USER_GRANT],
