@@ -31,7 +31,7 @@ async def _next_file_is_fine() -> None:
     started = time.perf_counter()
     document = await parse_isolated("caf\u00e9\n".encode(), MediaType.TEXT, LIMITS)
     assert document.pages[0].text == "caf\u00e9\n"
-    assert time.perf_counter() - started < 5  # 0.3 s on an idle machine
+    assert time.perf_counter() - started < 25  # 0.3 s on an idle machine; the limit is 30
 
 
 async def test_a_file_is_parsed_with_its_warnings_and_pages() -> None:
@@ -46,7 +46,7 @@ async def test_a_typed_failure_crosses_the_process_border() -> None:
 
 @pytest.mark.parametrize("memory", [60 * MIB, 150 * MIB])
 async def test_too_little_memory_is_parse_memory_and_the_next_file_is_fine(memory: int) -> None:
-    limits = ParseLimits(seconds=30, memory_bytes=memory, max_pages=5_000, max_characters=50_000_000)
+    limits = ParseLimits(seconds=120, memory_bytes=memory, max_pages=5_000, max_characters=50_000_000)
     assert await _reason(HEAVY, MediaType.TEXT, limits) is ParseReason.PARSE_MEMORY
     await _next_file_is_fine()
 
@@ -55,7 +55,7 @@ async def test_too_little_time_is_parse_timeout_and_the_next_file_is_fine() -> N
     limits = ParseLimits(seconds=1, memory_bytes=16_384 * MIB, max_pages=5_000, max_characters=500_000_000)
     started = time.perf_counter()
     assert await _reason(HEAVY * 2, MediaType.TEXT, limits) is ParseReason.PARSE_TIMEOUT
-    assert time.perf_counter() - started < 10
+    assert time.perf_counter() - started < 60
     await _next_file_is_fine()
 
 
@@ -75,7 +75,7 @@ async def test_cancellation_kills_the_process(monkeypatch: pytest.MonkeyPatch) -
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await asyncio.wait_for(started[0].wait(), 5) == -signal.SIGKILL
+    assert await asyncio.wait_for(started[0].wait(), 60) == -signal.SIGKILL
 
 
 def _answer(answer: object, status: int = 0) -> ParsedDocument:

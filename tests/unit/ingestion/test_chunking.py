@@ -1,6 +1,5 @@
 import itertools
 import math
-import time
 
 import pytest
 from hypothesis import given, strategies as st
@@ -8,6 +7,7 @@ from hypothesis import given, strategies as st
 from app.ingestion.chunking import MAX_CHARACTERS, MAX_TOKENS, Chunk, chunk
 from app.ingestion.parsing.canonical import clean
 from app.ingestion.parsing.types import ParsedPage
+from tests.support.growth import assert_linear
 
 PIECES = st.sampled_from(
     [
@@ -127,8 +127,6 @@ def test_empty_text_gives_no_chunks() -> None:
     ids=["unique words", "one word", "one line", "no spaces", "clauses", "headings"],
 )
 def test_huge_texts_are_cut_in_linear_time(text: str) -> None:
-    pages = _pages(text)
-    started = time.perf_counter()
-    chunks = chunk(pages, _count)
-    assert time.perf_counter() - started < 60
-    _check(pages, chunks)
+    made: list[list[Chunk]] = []
+    assert_linear(lambda part: made.append(chunk(_pages(part), _count)), text)
+    _check(_pages(text), made[-1])
