@@ -36,8 +36,8 @@ up: setup ## Start everything on this machine: Postgres, two Redis, identity pro
 	@echo 'For the commands below, in another terminal first:  export PATH="$(BIN):$$PATH"'
 	@$(BIN)/groundeddocs up
 
-test: setup ## Run all tests
-	npm test --prefix $(IDP)
+test: setup ## Run all tests, or what PYTEST_ARGS names
+	$(if $(strip $(PYTEST_ARGS)),,npm test --prefix $(IDP))
 	$(BIN)/pytest -n 2 --durations=10 $(PYTEST_ARGS)
 
 check: setup ## Style, types, import contracts, and whether the OpenAPI document is up to date
