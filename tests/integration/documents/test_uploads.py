@@ -1,5 +1,6 @@
 import asyncio
 import io
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
@@ -155,6 +156,22 @@ async def test_a_restricted_document_is_not_noticed_by_its_name_or_its_bytes(
     assert await shelf.count(tenant.scope, Content) == 1
 
 
+async def test_bytes_of_a_hidden_document_look_like_any_others(shelf: Shelf, tenant: Tenant, tenants: Tenants) -> None:
+    _, other = await tenants.member(tenant)
+    known, unknown = prose("a merger"), prose("a picnic")
+    await shelf.add(tenant.scope, "merger.md", known, Visibility.RESTRICTED)
+    probe = await shelf.upload(other, "probe.txt", known)
+    control = await shelf.upload(other, "control.txt", unknown)
+    assert (probe.outcome, probe.status) == (control.outcome, control.status) == (Outcome.CREATED, Status.QUEUED)
+    await shelf.process(other, unknown)
+    documents = shelf.services.documents
+    contents = [await documents.content(other, made.document_id, None) for made in (probe, control)]
+    assert contents[0].media_type == contents[1].media_type
+    receipts = [dict((await documents.delete(other, made.document_id)).removed) for made in (probe, control)]
+    assert receipts[0] == receipts[1]
+    assert await shelf.found(tenant.scope, "merger") == {"merger.md"}
+
+
 async def test_bytes_that_only_a_hidden_document_has_are_a_new_document(
     shelf: Shelf, tenant: Tenant, tenants: Tenants
 ) -> None:
@@ -200,21 +217,18 @@ async def test_fifty_uploads_at_once_are_one_document_with_one_blob(shelf: Shelf
 
 
 async def test_an_upload_that_is_rolled_back_leaves_no_job_and_no_bytes(
-    shelf: Shelf, tenant: Tenant, services: Services
+    shelf: Shelf, tenant: Tenant, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     uploads = services.documents._uploads
     original = uploads._record
 
-    async def record_then_fail(*arguments: object) -> object:
-        await original(*arguments)  # type: ignore[arg-type]
+    async def record_then_fail(*arguments: Any) -> None:
+        await original(*arguments)
         raise UnavailableError("the database went away")
 
-    uploads._record = record_then_fail  # type: ignore[method-assign,assignment]
-    try:
-        with pytest.raises(UnavailableError):
-            await shelf.upload(tenant.scope, "a.txt", prose("a"))
-    finally:
-        del uploads._record
+    monkeypatch.setattr(uploads, "_record", record_then_fail)
+    with pytest.raises(UnavailableError, match="went away"):
+        await shelf.upload(tenant.scope, "a.txt", prose("a"))
     assert await shelf.jobs(tenant.scope) == []
     assert shelf.stored(tenant.scope) == set()
     assert await shelf.listed(tenant.scope) == []
