@@ -5,6 +5,7 @@ into one sentence (the library sentencex 1.0 does that), and the time is linear.
 """
 
 import re
+from collections.abc import Iterator
 
 _CLOSERS = "\"'\u201d\u2019\u00bb)\\]"
 _BOUNDARY = re.compile(
@@ -47,23 +48,27 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
     Every character that is not white space is in exactly one span. Blank lines and list items end a
     sentence too, since headings and items seldom end in a full stop.
     """
-    spans: list[tuple[int, int]] = []
+    return list(iter_sentence_spans(text))
+
+
+def iter_sentence_spans(text: str) -> Iterator[tuple[int, int]]:
+    """Yield what `sentence_spans` returns, one by one: a text of megabytes may have millions."""
     start = 0
     for match in _BOUNDARY.finditer(text):
         if match["stop"] and not _ends(text, start, match):
             continue
-        _append(spans, text, start, match.end())
+        yield from _stripped(text, start, match.end())
         start = match.end()
-    _append(spans, text, start, len(text))
-    return spans
+    yield from _stripped(text, start, len(text))
 
 
-def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+def _stripped(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield the span without white space around; nothing when there is only white space."""
     piece = text[start:end]
     begin = start + len(piece) - len(piece.lstrip())
     finish = start + len(piece.rstrip())
     if begin < finish:
-        spans.append((begin, finish))
+        yield begin, finish
 
 
 def _ends(text: str, start: int, match: re.Match[str]) -> bool:

@@ -7,13 +7,15 @@ table row stay whole when they fit; longer blocks are cut at sentences, and only
 
 import bisect
 import itertools
+import math
 import re
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from app.core.sentences import sentence_spans
+from app.core.sentences import iter_sentence_spans
 from app.core.tokens import TokenCounter
-from app.ingestion.parsing.types import ParsedPage
+from app.ingestion.parsing.types import ParsedPage, ParseFailure, ParseReason
 from app.ingestion.structure import Block, Kind, find_blocks
 
 CHUNKER_VERSION = "1"
@@ -87,17 +89,38 @@ class _Draft:
         self.tokens += sum(unit.tokens for unit in units)
 
 
-def chunk(pages: Sequence[ParsedPage], count_tokens: TokenCounter) -> tuple[Chunk, ...]:
+def chunk(pages: Sequence[ParsedPage], count_tokens: TokenCounter, *, seconds: float = math.inf) -> tuple[Chunk, ...]:
     """Cut a version into chunks, in order.
 
     Args:
         pages: Its pages; their texts joined are the version's text.
         count_tokens: Counts the embedder's tokens.
+        seconds: Wall clock that it may take: a thread cannot be stopped from outside.
+
+    Raises:
+        ParseFailure: It took longer (`parse_timeout`).
     """
+    check = _time_check(seconds)
+
+    def count_in_time(piece: str) -> int:
+        check()
+        return count_tokens(piece)
+
     text = "".join(page.text for page in pages)
     starts = [0, *itertools.accumulate(len(page.text) for page in pages)][:-1]
-    drafts = _pack(_units(text, count_tokens))
+    drafts = _pack(_units(text, count_in_time, check))
     return tuple(_chunk(text, ordinal, draft, pages, starts) for ordinal, draft in enumerate(drafts))
+
+
+def _time_check(seconds: float) -> Callable[[], None]:
+    """Return what raises once the time is over. It is asked for each line and each piece that is counted."""
+    deadline = time.monotonic() + seconds
+
+    def check() -> None:
+        if time.monotonic() > deadline:
+            raise ParseFailure(ParseReason.PARSE_TIMEOUT)
+
+    return check
 
 
 def _chunk(text: str, ordinal: int, draft: _Draft, pages: Sequence[ParsedPage], starts: list[int]) -> Chunk:
@@ -107,16 +130,19 @@ def _chunk(text: str, ordinal: int, draft: _Draft, pages: Sequence[ParsedPage], 
     return Chunk(ordinal, start, end, text[start:end], heading, first, last, draft.tokens)
 
 
-def _pack(units: Iterator[_Unit]) -> list[_Draft]:
+def _pack(units: Iterator[_Unit]) -> Iterator[_Draft]:
+    """Yield the chunks' drafts; only the last two can change, so no more are kept."""
     drafts: list[_Draft] = []
     for unit in units:
         if drafts and _goes_on(drafts[-1], unit):
             drafts[-1].add([unit])
             continue
         _join_small_rest(drafts)
+        if len(drafts) > 1:
+            yield drafts.pop(0)
         drafts.append(_Draft([unit], unit.tokens, unit.block.kind is Kind.HEADING))
     _join_small_rest(drafts)
-    return drafts
+    yield from drafts
 
 
 def _goes_on(draft: _Draft, unit: _Unit) -> bool:
@@ -140,8 +166,8 @@ def _join_small_rest(drafts: list[_Draft]) -> None:
         drafts.pop()
 
 
-def _units(text: str, count_tokens: TokenCounter) -> Iterator[_Unit]:
-    for block in find_blocks(text):
+def _units(text: str, count_tokens: TokenCounter, check: Callable[[], None]) -> Iterator[_Unit]:
+    for block in find_blocks(text, check):
         spans = _cut(text, block.start, block.end, count_tokens)
         for position, (start, end, tokens) in enumerate(spans):
             yield _Unit(start, end, tokens, block, opens=position == 0)
@@ -156,7 +182,7 @@ def _cut(text: str, start: int, end: int, count_tokens: TokenCounter) -> Iterato
     if whole := _fitting(text, start, end, count_tokens):
         yield whole
         return
-    for first, last in sentence_spans(text[start:end]):
+    for first, last in iter_sentence_spans(text[start:end]):
         if sentence := _fitting(text, start + first, start + last, count_tokens):
             yield sentence
         else:

@@ -105,7 +105,7 @@ class IngestionService:
     async def _chunk(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> tuple[Chunk, ...]:
         async with self._database.workspace(scope) as session:
             await repository.advance(session, scope, held, Status.CHUNKING, done=0, total=len(parsed.pages))
-        chunks = await asyncio.to_thread(chunk, parsed.pages, self._embedder.count_tokens)
+        chunks = await asyncio.to_thread(chunk, parsed.pages, self._embedder.count_tokens, seconds=self._limits.seconds)
         if not chunks:
             raise ParseFailure(ParseReason.NO_TEXT)
         return chunks

@@ -4,18 +4,21 @@ It sees lines only, since canonical text has no fonts. Where a line may be a hea
 a clause, what follows decides: a heading is short, ends without a stop, and no sentence runs on below.
 """
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import NamedTuple
 
 _LONGEST_HEADING = 100
 _LONGEST_PATH = 300
 _LOOK = 200
+"""Characters of a line that tell its kind: no expression below ever sees more, however long the line is."""
 _BODY_LINE = 40
 """From this length on, a line below a number and a title is running text, not the next entry of a list."""
 
-_ATX = re.compile(r" {0,3}(?P<marks>#{1,6})\s+(?P<title>\S.*?)\s*#*\s*")
+_ATX = re.compile(r" {0,3}(?P<marks>#{1,6})\s++(?P<title>\S.*)")
 _FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _NUMBERED = re.compile(r"\s{0,6}(?P<number>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*)\.?\s+(?P<title>[^\W\d_a-z].*)")
 _NAMED = re.compile(
@@ -56,8 +59,9 @@ class Block:
     heading: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
+    """A line; a tuple, since a text may have millions of them."""
+
     start: int
     end: int
     text: str
@@ -67,11 +71,18 @@ class _Line:
         return self.start == self.end
 
 
-def find_blocks(text: str) -> Iterator[Block]:
-    """Yield the blocks of a text, in order; together they hold every character that is not white space."""
+def find_blocks(text: str, on_line: Callable[[], None] = lambda: None) -> Iterator[Block]:
+    """Yield the blocks of a text, in order; together they hold every character that is not white space.
+
+    Args:
+        text: Canonical text.
+        on_line: Called for each line; may raise to stop the work.
+    """
     path: list[tuple[int, str]] = []
+    heading = ""
     open_block: Block | None = None
-    for line, kind, level in _classified(list(_lines(text))):
+    for line, kind, level in _classified(text):
+        on_line()
         if kind is not None or line.blank:
             if open_block:
                 yield open_block
@@ -80,8 +91,9 @@ def find_blocks(text: str) -> Iterator[Block]:
             continue
         if kind is Kind.HEADING:
             path = [*(entry for entry in path if entry[0] < level), (level, _title(line.text))]
+            heading = _path(path)
         if open_block is None:
-            open_block = Block(line.start, line.end, kind or Kind.PARAGRAPH, _path(path))
+            open_block = Block(line.start, line.end, kind or Kind.PARAGRAPH, heading)
         else:
             open_block = Block(open_block.start, line.end, open_block.kind, open_block.heading)
         if kind is Kind.HEADING:
@@ -94,18 +106,31 @@ def find_blocks(text: str) -> Iterator[Block]:
 def _lines(text: str) -> Iterator[_Line]:
     """Yield every line without the white space around it; what tells its kind is in its first characters."""
     offset = 0
-    for line in text.split("\n"):
+    while offset <= len(text):
+        end = text.find("\n", offset)
+        line = text[offset : end if end >= 0 else len(text)]
         start = offset + len(line) - len(line.lstrip())
         yield _Line(start, max(start, offset + len(line.rstrip())), line[:_LOOK])
         offset += len(line) + 1
 
 
-def _classified(lines: list[_Line]) -> Iterator[tuple[_Line, Kind | None, int]]:
+def _with_neighbours(text: str) -> Iterator[tuple[str, _Line, str]]:
+    """Yield each line between the texts of the lines around it, without keeping all lines in memory."""
+    nothing = _Line(0, 0, "")
+    lines = itertools.chain([nothing], _lines(text), [nothing])
+    before, line = next(lines), next(lines)
+    for after in lines:
+        yield before.text, line, after.text
+        before, line = line, after
+
+
+def _classified(text: str) -> Iterator[tuple[_Line, Kind | None, int]]:
     """Yield each line with the kind of block that it begins, None when it goes on, and a heading's level."""
     fenced = False
-    for index, line in enumerate(lines):
-        before = lines[index - 1].text if index else ""
-        after = lines[index + 1].text if index + 1 < len(lines) else ""
+    for before, line, after in _with_neighbours(text):
+        if line.blank:
+            yield line, None, 0
+            continue
         if _FENCE.match(line.text):
             fenced = not fenced
             yield line, Kind.PARAGRAPH, 0
@@ -144,7 +169,11 @@ def _heading_level(line: str, before: str, after: str, *, fenced: bool) -> int:
 
 def _title(line: str) -> str:
     atx = _ATX.fullmatch(line)
-    return " ".join((atx["title"] if atx else line).split())[:_LONGEST_HEADING]
+    return " ".join((_without_closing_marks(atx["title"]) if atx else line).split())[:_LONGEST_HEADING]
+
+
+def _without_closing_marks(title: str) -> str:
+    return title.rstrip().rstrip("#").rstrip() or title[0]
 
 
 def _path(path: list[tuple[int, str]]) -> str:

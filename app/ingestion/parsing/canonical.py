@@ -10,13 +10,45 @@ _LINE_ENDS = re.compile("\r\n?|[\x0b\x85\u2028\u2029]")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _BROKEN_WORD = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[-\u2010\u00ad]\n[^\S\n]*([^\W\d_]+)")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+# Signs beside ASCII; combining marks are among them. Sorting a run of marks takes time with its square.
+_MARKS_AT_ONCE = 100
+_LONG_RUN = re.compile(rf"[^\w\s\x00-\x7f]{{{_MARKS_AT_ONCE + 1},}}")
+_JOINER = "\u034f"
+"""Combining grapheme joiner, which Unicode (UAX 15, stream-safe text) sets between too many marks."""
+_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
+# Letters and signs that show nothing: fillers, the empty braille cell, variation selectors, the joiner.
+_FILLERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
 _PIECE = 20_000
 _BORDERS = ("\n\n", "\n", " ")
 
 
 def clean(text: str) -> str:
     """Return the text in NFC with plain newlines, without NUL, lone surrogates and other invisible debris."""
-    return unicodedata.normalize("NFC", _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)))
+    plain = _UNWANTED.sub("", _LINE_ENDS.sub("\n", text))
+    return unicodedata.normalize("NFC", _LONG_RUN.sub(_with_joiners, plain))
+
+
+def _with_joiners(match: re.Match[str]) -> str:
+    """Return a run of signs with a joiner after each hundred combining marks in a row."""
+    parts: list[str] = []
+    marks = 0
+    for character in match[0]:
+        marks = marks + 1 if unicodedata.combining(character) else 0
+        if marks > _MARKS_AT_ONCE:
+            parts.append(_JOINER)
+            marks = 1
+        parts.append(character)
+    return "".join(parts)
+
+
+def is_visible(text: str) -> bool:
+    """Whether a reader sees anything of a text: it has more than white space and characters without a shape."""
+    return any(
+        not _FILLERS.match(character) and unicodedata.category(character) not in _INVISIBLE_CATEGORIES
+        for character in set(text)
+    )
 
 
 def tidy(text: str) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pypdfium2
 from pypdfium2 import raw
 
-from app.ingestion.parsing.canonical import clean, join_broken_words, tidy, vocabulary
+from app.ingestion.parsing.canonical import clean, is_visible, join_broken_words, tidy, vocabulary
 from app.ingestion.parsing.furniture import take_out_furniture
 from app.ingestion.parsing.quality import READABLE, quality
 from app.ingestion.parsing.types import (
@@ -47,7 +47,7 @@ def parse_pdf(data: bytes, limits: ParseLimits) -> ParsedDocument:
         raw_pages = _read_with_pypdf(data, limits)
     pages = _canonical([page.text for page in raw_pages])
     parsed = tuple(
-        ParsedPage(number, page.label or str(number), text, furniture, has_text=bool(text))
+        ParsedPage(number, page.label or str(number), text, furniture, has_text=is_visible(text))
         for number, (page, (text, furniture)) in enumerate(zip(raw_pages, pages, strict=True), start=1)
     )
     return ParsedDocument(parsed, _judge(parsed), PARSER_VERSION)

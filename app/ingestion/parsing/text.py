@@ -4,7 +4,7 @@ import codecs
 
 from charset_normalizer import from_bytes
 
-from app.ingestion.parsing.canonical import clean, split_long, tidy
+from app.ingestion.parsing.canonical import clean, is_visible, split_long, tidy
 from app.ingestion.parsing.furniture import take_out_furniture
 from app.ingestion.parsing.types import (
     PARSER_VERSION,
@@ -45,7 +45,7 @@ def parse_text(data: bytes, limits: ParseLimits) -> ParsedDocument:
     if len(pieces) > limits.max_pages:
         raise ParseFailure(ParseReason.TOO_MANY_PAGES)
     pages = tuple(
-        ParsedPage(number, str(number), piece, furniture, has_text=bool(piece.strip()))
+        ParsedPage(number, str(number), piece, furniture, has_text=is_visible(piece))
         for number, (piece, furniture) in enumerate(pieces, start=1)
     )
     if not any(page.has_text for page in pages):
