@@ -8,9 +8,12 @@ from typing import Protocol
 
 from app.embedded import processes
 from app.embedded.errors import PartFailedError
+from app.embedded.logs import log_end
 from app.embedded.processes import Command, Ending
 
 _POLL_SECONDS = 0.05
+# A process that cannot be asked is taken for well when it has run for so long.
+_SETTLED_SECONDS = 2.0
 
 
 class Part(Protocol):
@@ -32,6 +35,9 @@ class Part(Protocol):
 
     def wait_ready(self) -> None:
         """Wait until it does its work; raise `PartFailedError` when it does not come up."""
+
+    def is_up(self) -> bool:
+        """Tell, without waiting, whether it does its work."""
 
     def ending(self, process: subprocess.Popen[bytes]) -> Ending:
         """Tell how it is ended."""
@@ -58,6 +64,7 @@ class ProcessPart:
         self._is_ready = is_ready
         self._seconds = seconds
         self._process: subprocess.Popen[bytes] | None = None
+        self._begun = 0.0
 
     @property
     def process(self) -> subprocess.Popen[bytes] | None:
@@ -67,6 +74,7 @@ class ProcessPart:
     def begin(self) -> None:
         """Start, without waiting."""
         self._process = processes.spawn(self._command)
+        self._begun = time.monotonic()
 
     def wait_ready(self) -> None:
         """Wait until it does its work.
@@ -83,11 +91,12 @@ class ProcessPart:
                 raise PartFailedError(detail)
             time.sleep(_POLL_SECONDS)
 
+    def is_up(self) -> bool:
+        """Tell, without waiting, whether it does its work, or has run for a while when there is nothing to ask."""
+        if self._process is None or self._process.poll() is not None:
+            return False
+        return self._is_ready() if self._is_ready else time.monotonic() - self._begun >= _SETTLED_SECONDS
+
     def ending(self, process: subprocess.Popen[bytes]) -> Ending:
         """Tell how it is ended."""
         return Ending(process)
-
-
-def log_end(log: Path) -> str:
-    """Return where a log is and how it ends, for messages."""
-    return f"The end of {log}:\n{processes.tail(log) or '(empty)'}"

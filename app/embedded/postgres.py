@@ -15,6 +15,7 @@ from psycopg import sql
 from app.embedded import processes
 from app.embedded.account import Account, check_reachable
 from app.embedded.errors import FolderError, PartFailedError
+from app.embedded.logs import log_end
 from app.embedded.passwords import Passwords, write_private
 from app.embedded.ports import LOOPBACK, free_ports
 from app.embedded.processes import Command, Ending
@@ -146,7 +147,15 @@ class EmbeddedPostgres:
             else:
                 return
         self.stop()
-        raise PartFailedError(f"Postgres did not answer within {seconds:.0f} s. {self._log_end()}")
+        raise PartFailedError(f"Postgres did not answer within {seconds:.0f} s. {log_end(self.log)}")
+
+    def is_up(self) -> bool:
+        """Tell, without waiting, whether the server answers queries."""
+        try:
+            _make_database(self.address)
+        except psycopg.OperationalError:
+            return False
+        return True
 
     def stop(self) -> None:
         """Stop the server after it has written everything down; at once when that takes too long."""
@@ -184,7 +193,7 @@ class EmbeddedPostgres:
             processes.kill_group(initdb)
             password_file.unlink()
         if code != 0:
-            raise PartFailedError(f"The Postgres cluster could not be made. {self._log_end()}")
+            raise PartFailedError(f"The Postgres cluster could not be made. {log_end(self.log)}")
         draft.rename(self.data)
 
     def _spawn(self) -> None:
@@ -199,7 +208,7 @@ class EmbeddedPostgres:
         """After kill -9 the old server's children hold its memory for a moment; wait for them."""
         if _STILL_SHARED not in processes.tail(self.log, 4):
             self._process = None
-            raise PartFailedError(f"Postgres ended while it was starting. {self._log_end()}")
+            raise PartFailedError(f"Postgres ended while it was starting. {log_end(self.log)}")
         time.sleep(_POLL_SECONDS * 4)
         self._spawn()
 
@@ -221,9 +230,6 @@ class EmbeddedPostgres:
             f"The Postgres data in {self.data} was made with other passwords than those of this data folder. "
             "Restore its file secrets/passwords.json from a backup, or start with another data folder."
         )
-
-    def _log_end(self) -> str:
-        return f"The end of {self.log}:\n{processes.tail(self.log)}"
 
 
 def cluster_major(folder: Path) -> int | None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from app.embedded import processes
 from app.embedded.errors import PartFailedError
+from app.embedded.logs import log_end
 from app.embedded.passwords import write_private
 from app.embedded.ports import LOOPBACK, free_ports
 from app.embedded.processes import Command, Ending
@@ -129,7 +130,11 @@ class EmbeddedRedis:
                 return
             time.sleep(_POLL_SECONDS)
         self.stop()
-        raise PartFailedError(f"{self.name} did not answer within {seconds:.0f} s. {self._log_end()}")
+        raise PartFailedError(f"{self.name} did not answer within {seconds:.0f} s. {log_end(self.log)}")
+
+    def is_up(self) -> bool:
+        """Tell, without waiting, whether the server answers."""
+        return _answers(self.address)
 
     def stop(self) -> None:
         """Stop the server; limits writes its file first."""
@@ -156,12 +161,9 @@ class EmbeddedRedis:
     def _begin_without_module_or_fail(self) -> None:
         if self._module is None:
             self._process = None
-            raise PartFailedError(f"{self.name} ended while it was starting. {self._log_end()}")
+            raise PartFailedError(f"{self.name} ended while it was starting. {log_end(self.log)}")
         self._module = None
         self.begin()
-
-    def _log_end(self) -> str:
-        return f"The end of {self.log}:\n{processes.tail(self.log)}"
 
 
 def _runnable(module: Path, folder: Path) -> Path:

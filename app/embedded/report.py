@@ -28,6 +28,10 @@ class Report:
         """Tell that one part is ready."""
         self._console.print(f"  {name:<14} ready after {seconds:4.1f} s", markup=False)
 
+    def begun(self, name: str) -> None:
+        """Tell that one part runs that nobody can ask whether it is ready."""
+        self._console.print(f"  {name:<14} started", markup=False)
+
     def note(self, text: str) -> None:
         """Tell something that the user should know and that stops nothing."""
         self._console.print(f"  note: {text}", style="yellow", markup=False)
@@ -36,6 +40,10 @@ class Report:
         """Tell that a part ended by itself and is started again."""
         text = f"{name} ended with code {code} and is started again in {delay:.1f} s. {log_end}"
         self._console.print(text, style="red", markup=False)
+
+    def back(self, name: str, seconds: float) -> None:
+        """Tell that a part that had ended does its work again."""
+        self._console.print(f"{name} is back after {seconds:.1f} s.", style="green", markup=False)
 
     def ready(self, instance: Instance, root: Path, logs: Path, seconds: float) -> None:
         """Tell where everything is and what to type next."""

@@ -18,8 +18,9 @@ from app.embedded.errors import PartFailedError, PortTakenError
 from app.embedded.home import Home, prepare_home
 from app.embedded.idp import IdpAddress, choose_address, idp_part
 from app.embedded.lock import Instance, hold_home, publish_instance
+from app.embedded.logs import log_end
 from app.embedded.options import EmbeddedOptions
-from app.embedded.parts import Part, ProcessPart, log_end
+from app.embedded.parts import Part, ProcessPart
 from app.embedded.passwords import Passwords, load_passwords
 from app.embedded.ports import is_free
 from app.embedded.postgres import EmbeddedPostgres, PostgresAddress, cluster_major, provision
@@ -182,6 +183,7 @@ class Supervisor:
         self._begin(api, self._processes)
         self._ready(idp)
         self._ready(api)
+        self._report.begun(worker.name)
 
     def _prepare_demo(self, settings: Mapping[str, str]) -> None:
         """Make the demo workspace; without it the service is as good, so a failure is only told."""
@@ -200,13 +202,17 @@ class Supervisor:
         """Start again what ends by itself, until it does so too often."""
         endings: dict[str, list[float]] = defaultdict(list)
         due: dict[str, float] = {}
+        gone: dict[str, float] = {}
         while True:
             now = time.monotonic()
             for part in (*self._servers, *self._processes):
                 if part.process is None or part.process.poll() is None:
+                    if part.name in gone and part.is_up():
+                        self._report.back(part.name, time.monotonic() - gone.pop(part.name))
                     continue
                 if part.name not in due:
                     endings[part.name].append(now)
+                    gone.setdefault(part.name, now)
                     due[part.name] = now + self._delay(part, endings[part.name], now)
                 elif now >= due[part.name]:
                     del due[part.name]

@@ -107,6 +107,7 @@ def test_everything_starts_and_ctrl_c_leaves_nothing_running(start: Callable[[],
     assert time.monotonic() - begun < 5
     assert [name for name, pid in pids.items() if command_line(pid)] == []
     assert "groundeddocs upload" in running.output.read_text()
+    assert "  worker         started\n" in running.output.read_text()
 
 
 def test_second_start_keeps_data_and_issuer(start: Callable[[], Running]) -> None:
@@ -131,6 +132,7 @@ def test_a_part_that_dies_is_named_and_started_again(start: Callable[[], Running
     os.kill(before, signal.SIGKILL)
     wait_until(lambda: running.pids()[name] != before, 20)
     assert f"{name} ended with code -9" in running.output.read_text()
+    wait_until(lambda: f"{name} is back after " in running.output.read_text(), 20)
     assert running.stop() == 0
 
 
