@@ -76,7 +76,7 @@ def compose_services(
     blobs = BlobStore(open_store(settings))
     app = queue_app(settings.database_url.get_secret_value())
     queue = JobQueue(app)
-    retrieval = RetrievalService(database, embedder)
+    retrieval = RetrievalService(database, embedder, max_query_characters=settings.max_question_characters)
     return Services(
         settings=settings,
         database=database,

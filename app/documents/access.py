@@ -1,22 +1,35 @@
 """Who may read and change a document: the one condition that every statement about documents uses."""
 
-from sqlalchemy import ColumnElement, and_, exists, or_
+from sqlalchemy import ColumnElement, and_, exists, not_, or_
 
 from app.core.errors import ForbiddenError
 from app.core.tenancy import Role, WorkspaceScope
-from app.db.models import Document, DocumentGrant
+from app.db.models import Document, DocumentGrant, Membership
 from app.db.session import in_workspace
 from app.documents.types import Visibility
 
 
 def readable(scope: WorkspaceScope) -> ColumnElement[bool]:
-    """Return the condition on `Document` that holds for what this member may read."""
-    granted = exists().where(
-        in_workspace(DocumentGrant, scope),
-        DocumentGrant.document_id == Document.id,
-        DocumentGrant.user_id == scope.user_id,
+    """Return the condition on `Document` that holds for what this member may read.
+
+    The membership is read in the same statement: who was removed since the request began reads nothing. A restricted
+    document that nobody may read any more, since its readers have left, falls to the owners: nothing is lost.
+    """
+    # Correlated by name: by itself, an inner query of two levels would look through all documents again.
+    grants = (
+        exists().where(in_workspace(DocumentGrant, scope), DocumentGrant.document_id == Document.id).correlate(Document)
     )
-    return and_(in_workspace(Document, scope), or_(Document.visibility == Visibility.WORKSPACE, granted))
+    allowed = or_(
+        Document.visibility == Visibility.WORKSPACE,
+        grants.where(DocumentGrant.user_id == scope.user_id),
+        and_(Membership.role == Role.OWNER, not_(grants)),
+    )
+    member = (
+        exists()
+        .where(in_workspace(Membership, scope), Membership.user_id == scope.user_id, allowed)
+        .correlate(Document)
+    )
+    return and_(in_workspace(Document, scope), member)
 
 
 def require_change(scope: WorkspaceScope, document: Document) -> None:

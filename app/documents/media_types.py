@@ -52,6 +52,13 @@ def sniff(head: bytes, name: str) -> MediaType:
     return MediaType.MARKDOWN if markdown else MediaType.TEXT
 
 
+def kind_of_text(media_type: MediaType, name: str) -> MediaType:
+    """Return what a text is called under this name: the same bytes may be Markdown here and plain text there."""
+    if media_type is MediaType.PDF:
+        return media_type
+    return MediaType.MARKDOWN if name.lower().endswith(_MARKDOWN_SUFFIXES) else MediaType.TEXT
+
+
 def _is_text(head: bytes) -> bool:
     if head.startswith(_WIDE_BOMS):
         return True

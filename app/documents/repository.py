@@ -188,10 +188,24 @@ async def lone_contents(session: AsyncSession, scope: WorkspaceScope, document_i
     return (await session.execute(query)).scalars().all()
 
 
+async def contents_lost_to(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> Sequence[str]:
+    """Return the hashes of what this reader cannot reach any more without this document.
+
+    What a receipt counts: a document that the reader may not know of must not show in it.
+    """
+    elsewhere = (
+        select(Version.content_sha256)
+        .join(Document, (Document.id == Version.document_id) & readable(scope))
+        .where(in_workspace(Version, scope), Document.id != document_id)
+    )
+    mine = select(Version.content_sha256).where(in_workspace(Version, scope), Version.document_id == document_id)
+    return (await session.scalars(mine.where(Version.content_sha256.not_in(elsewhere)))).all()
+
+
 async def count_dependents(
     session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, sha256s: Sequence[str]
 ) -> dict[str, int]:
-    """Count the rows that a deletion takes along, by table."""
+    """Count the rows that a deletion takes from its reader, by table."""
     chunks = select(Chunk.id).where(in_workspace(Chunk, scope), Chunk.content_sha256.in_(sha256s))
     conditions: dict[str, tuple[ColumnElement[bool], ColumnElement[bool]]] = {
         "versions": (in_workspace(Version, scope), Version.document_id == document_id),

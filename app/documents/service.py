@@ -18,6 +18,7 @@ from app.documents import repository
 from app.documents.access import require_change
 from app.documents.constraints import refusal
 from app.documents.errors import NotFailedError
+from app.documents.media_types import MediaType, kind_of_text
 from app.documents.repository import DocumentRow
 from app.documents.storage import BlobStore
 from app.documents.types import (
@@ -113,7 +114,8 @@ class DocumentService:
         if not found:
             raise _no_document()
         document, _, content = found
-        return DocumentContent(document.name, content.media_type, content.size_bytes, content.blob_key)
+        media_type = kind_of_text(MediaType(content.media_type), document.name)
+        return DocumentContent(document.name, media_type, content.size_bytes, content.blob_key)
 
     async def open(self, content: DocumentContent) -> AsyncIterator[bytes]:
         """Return the original bytes in parts; no transaction is open meanwhile.
@@ -167,11 +169,12 @@ class DocumentService:
             contents = await repository.lone_contents(session, scope, document_id)
             sha256s = [content.sha256 for content in contents]
             keys = tuple(content.blob_key for content in contents)
-            removed = await repository.count_dependents(session, scope, document_id, sha256s)
+            lost = await repository.contents_lost_to(session, scope, document_id)
+            removed = await repository.count_dependents(session, scope, document_id, lost)
             await repository.delete_document(session, scope, document_id, sha256s)
             if keys:
                 await self._queue.remove_blobs(session, RemoveBlobsPayload(workspace_id=scope.workspace_id, keys=keys))
-        return DeletionReceipt(document_id, {"documents": 1, **removed, "blobs": len(keys)})
+        return DeletionReceipt(document_id, {"documents": 1, **removed, "blobs": len(lost)})
 
     async def _apply(
         self, session: AsyncSession, scope: WorkspaceScope, document: Document, changes: DocumentChanges

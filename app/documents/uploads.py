@@ -161,18 +161,18 @@ class Uploads:
         """Write the document and its version, and queue the content unless it is ready."""
         document, is_new = await self._document(session, scope, received)
         previous = document.latest_version_id
-        version_id = await repository.add_version(session, scope, document, content.sha256, VersionId(new_id()))
+        fresh_id = VersionId(new_id())
+        version_id = await repository.add_version(session, scope, document, content.sha256, fresh_id)
         document.latest_version_id = version_id
         if content.status == Status.READY:
             document.current_version_id = version_id
         else:
             await start_ingestion(self._queue, session, scope, content)
-        if previous == version_id:
-            outcome = Outcome.IDENTICAL
-        elif not is_new:
-            outcome = Outcome.NEW_VERSION
-        else:
-            outcome = await self._outcome_of_new(session, scope, document, content)
+        elsewhere = await repository.same_content_readable(session, scope, content.sha256, DocumentId(document.id))
+        outcome = _outcome(is_new=is_new, same=previous == version_id, elsewhere=elsewhere)
+        if version_id == fresh_id and not elsewhere:
+            # These bytes may be ready, for a document that this member must not notice: it begins like any other.
+            return UploadResult(DocumentId(document.id), version_id, outcome, Status.QUEUED, ())
         return UploadResult(
             DocumentId(document.id), version_id, outcome, Status(content.status), tuple(content.warnings)
         )
@@ -195,12 +195,13 @@ class Uploads:
         await repository.insert_document(session, scope, document)
         return document, True
 
-    async def _outcome_of_new(
-        self, session: AsyncSession, scope: WorkspaceScope, document: Document, content: Content
-    ) -> Outcome:
-        document_id = DocumentId(document.id)
-        elsewhere = await repository.same_content_readable(session, scope, content.sha256, document_id)
-        return Outcome.SAME_CONTENT if elsewhere else Outcome.CREATED
+
+def _outcome(*, is_new: bool, same: bool, elsewhere: bool) -> Outcome:
+    if same:
+        return Outcome.IDENTICAL
+    if not is_new:
+        return Outcome.NEW_VERSION
+    return Outcome.SAME_CONTENT if elsewhere else Outcome.CREATED
 
 
 def _size(count: int) -> str:

@@ -1,6 +1,6 @@
 """Runs the statements of retrieval. Private to this package."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from app.retrieval.fusion import FusionSettings
 from app.retrieval.types import ArmRanks, CorpusState, PageStart, Passage
 
 _QUERIES = "app.retrieval.queries"
+_LONGEST_PREFIX = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,15 +67,21 @@ def _reader(scope: WorkspaceScope) -> dict[str, object]:
 
 def _numbers(identifiers: Sequence[str]) -> list[int]:
     """Number identifiers so that the forms of one share a number: "rfc4960" is "4960" with its prefix."""
+    known: dict[str, int] = {}
     numbers: list[int] = []
     for at, form in enumerate(identifiers):
-        bare = next((n for n in range(at) if _is_prefixed(form, identifiers[n])), at)
+        bare = min((known[rest] for rest in _without_prefix(form) if rest in known), default=at)
+        known.setdefault(form, at)
         numbers.append(bare)
     return numbers
 
 
-def _is_prefixed(form: str, bare: str) -> bool:
-    return form.endswith(bare) and form.removesuffix(bare).isalpha()
+def _without_prefix(form: str) -> Iterator[str]:
+    """Yield what is left of an identifier without its first letters, for each number of them."""
+    for length, character in enumerate(form[:_LONGEST_PREFIX], start=1):
+        if not character.isalpha():
+            return
+        yield form[length:]
 
 
 def _vector_literal(vector: Vectors) -> str:

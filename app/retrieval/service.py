@@ -1,6 +1,6 @@
 """Search inside one workspace, for one reader."""
 
-from app.core.errors import NotFoundError
+from app.core.errors import InvalidRequestError, NotFoundError
 from app.core.identifiers import extract_identifiers
 from app.core.ids import ChunkId
 from app.core.tenancy import WorkspaceScope
@@ -15,9 +15,17 @@ from app.retrieval.types import CorpusState, Passage
 class RetrievalService:
     """Finds passages; every statement is limited to the workspace and to what the user may read."""
 
-    def __init__(self, database: Database, embedder: Embedder, settings: FusionSettings | None = None) -> None:
+    def __init__(
+        self,
+        database: Database,
+        embedder: Embedder,
+        *,
+        max_query_characters: int,
+        settings: FusionSettings | None = None,
+    ) -> None:
         self._database = database
         self._embedder = embedder
+        self._max_query_characters = max_query_characters
         self._settings = settings or FusionSettings()
 
     async def search(self, scope: WorkspaceScope, query: str, limit: int = 8) -> tuple[Passage, ...]:
@@ -27,8 +35,13 @@ class RetrievalService:
             scope: Whose documents are searched, and for whom.
             query: A question or a few words; any characters.
             limit: Most passages to return.
+
+        Raises:
+            InvalidRequestError: The query is too long.
         """
         text = clean_query(query)
+        if len(text) > self._max_query_characters:
+            raise InvalidRequestError(f"The query is longer than {self._max_query_characters} characters.")
         vector = await self._embedder.embed_query(text)  # before the transaction: no connection waits for a model
         hybrid = HybridQuery(text, extract_identifiers(text), vector, self._embedder.model_id)
         async with self._database.workspace(scope) as session:

@@ -346,11 +346,14 @@ CREATE FUNCTION find_unfinished_contents(silent_for interval)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT c.workspace_id, c.sha256, c.created_by FROM contents c
     WHERE c.status NOT IN ('ready', 'failed') AND c.updated_at < now() - silent_for
+      AND NOT EXISTS (
+          SELECT 1 FROM procrastinate_jobs j
+          WHERE j.lock = concat_ws(':', 'ingest', c.workspace_id, c.sha256) AND j.status IN ('todo', 'doing'))
     ORDER BY c.updated_at LIMIT 1000
 $$;
 
 REVOKE ALL ON FUNCTION find_invitation(text), find_unfinished_contents(interval) FROM PUBLIC;
-GRANT SELECT ON invitations, contents TO groundeddocs_maintenance;
+GRANT SELECT ON invitations, contents, procrastinate_jobs TO groundeddocs_maintenance;
 ALTER FUNCTION find_invitation(text) OWNER TO groundeddocs_maintenance;
 ALTER FUNCTION find_unfinished_contents(interval) OWNER TO groundeddocs_maintenance;
 SET ROLE groundeddocs_maintenance;

@@ -27,12 +27,18 @@ class ReadModel(BaseModel):
     model_config = ConfigDict(from_attributes=True, frozen=True)
 
 
-def _holds_nul(value: object) -> bool:
-    if isinstance(value, str):
-        return _NUL in value
-    if isinstance(value, dict):
-        return any(_holds_nul(key) or _holds_nul(member) for key, member in value.items())
-    return isinstance(value, list) and any(_holds_nul(member) for member in value)
+def _holds_nul(body: object) -> bool:
+    """Look through a body of any depth; a recursion would end where the interpreter's stack does."""
+    waiting = [body]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str) and _NUL in value:
+            return True
+        if isinstance(value, dict):
+            waiting.extend((*value.keys(), *value.values()))
+        elif isinstance(value, list):
+            waiting.extend(value)
+    return False
 
 
 def _one_line(value: str) -> str:

@@ -16,8 +16,17 @@ JOIN versions v ON v.workspace_id = :workspace_id AND v.content_sha256 = c.conte
 JOIN documents d ON d.workspace_id = :workspace_id AND d.id = v.document_id
 WHERE c.workspace_id = :workspace_id
   AND c.id = :chunk_id
-  AND (d.visibility = 'workspace' OR EXISTS (
-      SELECT 1 FROM document_grants g
-      WHERE g.workspace_id = :workspace_id AND g.document_id = d.id AND g.user_id = :user_id))
+  AND EXISTS (
+      -- Read anew in each statement: who was removed meanwhile reads nothing. What nobody may read any more, since its
+      -- readers have left, falls to the owners.
+      SELECT 1 FROM memberships m
+      WHERE m.workspace_id = :workspace_id AND m.user_id = :user_id
+        AND (d.visibility = 'workspace'
+             OR EXISTS (
+                 SELECT 1 FROM document_grants g
+                 WHERE g.workspace_id = :workspace_id AND g.document_id = d.id AND g.user_id = :user_id)
+             OR (m.role = 'owner' AND NOT EXISTS (
+                 SELECT 1 FROM document_grants g
+                 WHERE g.workspace_id = :workspace_id AND g.document_id = d.id))))
 ORDER BY (d.current_version_id = v.id) DESC NULLS LAST, d.created_at, d.id
 LIMIT 1

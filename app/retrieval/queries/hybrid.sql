@@ -7,9 +7,18 @@ WITH readable AS (
     FROM documents d
     JOIN versions v ON v.workspace_id = :workspace_id AND v.id = d.current_version_id
     WHERE d.workspace_id = :workspace_id
-      AND (d.visibility = 'workspace' OR EXISTS (
-          SELECT 1 FROM document_grants g
-          WHERE g.workspace_id = :workspace_id AND g.document_id = d.id AND g.user_id = :user_id))
+      AND EXISTS (
+          -- Read anew in each statement: who was removed meanwhile reads nothing. What nobody may read any more, since its
+          -- readers have left, falls to the owners.
+          SELECT 1 FROM memberships m
+          WHERE m.workspace_id = :workspace_id AND m.user_id = :user_id
+            AND (d.visibility = 'workspace'
+                 OR EXISTS (
+                     SELECT 1 FROM document_grants g
+                     WHERE g.workspace_id = :workspace_id AND g.document_id = d.id AND g.user_id = :user_id)
+                 OR (m.role = 'owner' AND NOT EXISTS (
+                     SELECT 1 FROM document_grants g
+                     WHERE g.workspace_id = :workspace_id AND g.document_id = d.id))))
 ),
 asked AS (
     -- The forms of one identifier ("4960", "rfc4960") share a number: they count once.

@@ -14,7 +14,10 @@ from tests.support.corpus import Corpus, WordEmbedder
 def answering(services: Services) -> AnsweringService:
     embedder = WordEmbedder()
     return AnsweringService(
-        services.database, RetrievalService(services.database, embedder), embedder, max_question_characters=4_000
+        services.database,
+        RetrievalService(services.database, embedder, max_query_characters=4_000),
+        embedder,
+        max_question_characters=4_000,
     )
 
 

@@ -170,6 +170,13 @@ async def test_a_search_gives_passages_without_an_answer(owner: Caller) -> None:
     assert QUOTE in passage["text"]
 
 
+async def test_a_search_is_as_long_as_a_question_may_be(owner: Caller) -> None:
+    full = " ".join(f"w{n}x.{n}" for n in range(1_000))[:4_000]
+    assert (await owner.call("POST", "/v1/search", json={"query": full})).status_code == 200
+    refused = await owner.call("POST", "/v1/search", json={"query": full + "x" * 10})
+    assert refused.status_code == 422
+
+
 async def test_a_search_finds_nothing_of_another_workspace(owner: Caller, stranger: Caller) -> None:
     assert (await stranger.call("POST", "/v1/search", json={"query": "2.13"})).json() == {"passages": []}
 

@@ -64,6 +64,13 @@ async def test_no_column_of_any_table_can_be_set_through_a_body(caller: Caller) 
         assert refused == {f"body.{column}" for column in smuggled}, (method, path)
 
 
+@pytest.mark.parametrize("depth", [100, 330, 500, 900])
+async def test_a_nested_field_that_nobody_asked_for_is_refused(caller: Caller, depth: int) -> None:
+    body = b'{"name": "a", "z": ' + b"[" * depth + b"]" * depth + b"}"
+    response = await caller.client.post("/v1/workspaces", content=body, headers={**caller.headers(), **JSON})
+    assert response.status_code == 422, response.text[:300]
+
+
 @pytest.mark.parametrize("user", ["x", "%00", "8b7b7a0e-6f0e-4d0f-9c0b", "%F0%9F%92%A9", "'%20OR%201=1"])
 async def test_an_id_that_is_none_is_refused(caller: Caller, user: str) -> None:
     owner = await caller.found()

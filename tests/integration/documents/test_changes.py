@@ -126,6 +126,33 @@ async def test_a_member_who_leaves_loses_the_grant(shelf: Shelf, tenant: Tenant,
     assert await shelf.found(member, "obelisk") == set()
 
 
+async def test_what_nobody_may_read_any_more_falls_to_the_owners(
+    shelf: Shelf, tenant: Tenant, tenants: Tenants
+) -> None:
+    user, member = await tenants.member(tenant)
+    _, bystander = await tenants.member(tenant)
+    made = await shelf.add(member, "notes.txt", prose("the barometer"), Visibility.RESTRICTED)
+    assert await shelf.listed(tenant.scope) == []
+    await shelf.services.workspaces.remove_member(member, user.id)
+    assert [view.id for view in await shelf.listed(tenant.scope)] == [made.document_id]
+    assert await shelf.found(tenant.scope, "barometer") == {"notes.txt"}
+    assert await shelf.listed(bystander) == []
+    assert await shelf.found(bystander, "barometer") == set()
+    await shelf.services.documents.delete(tenant.scope, made.document_id)
+
+
+async def test_a_removed_member_is_told_no_more_of_what_they_were_watching(
+    shelf: Shelf, tenant: Tenant, tenants: Tenants
+) -> None:
+    user, member = await tenants.member(tenant)
+    made = await shelf.upload(tenant.scope, "a.txt", prose("a"))
+    documents = shelf.services.documents
+    seen = documents.watch(member, made.document_id, since=await documents.get(member, made.document_id))
+    await shelf.services.workspaces.remove_member(tenant.scope, user.id)
+    with pytest.raises(NotFoundError):
+        await anext(seen)
+
+
 async def test_members_change_their_own_documents_and_owners_change_all(
     shelf: Shelf, tenant: Tenant, tenants: Tenants
 ) -> None:

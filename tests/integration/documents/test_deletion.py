@@ -98,7 +98,10 @@ async def test_quotes_in_stored_answers_go_with_their_document(
 ) -> None:
     embedder, database = WordEmbedder(), services.database
     answering = AnsweringService(
-        database, RetrievalService(database, embedder), embedder, max_question_characters=4_000
+        database,
+        RetrievalService(database, embedder, max_query_characters=4_000),
+        embedder,
+        max_question_characters=4_000,
     )
     limits = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=10_000)
     corpus = Corpus(services.documents, IngestionService(database, services.blobs, embedder, limits))

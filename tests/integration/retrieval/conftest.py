@@ -11,7 +11,7 @@ from tests.support.corpus import Corpus, WordEmbedder
 
 @pytest.fixture(scope="session")
 def retrieval(services: Services) -> RetrievalService:
-    return RetrievalService(services.database, WordEmbedder())
+    return RetrievalService(services.database, WordEmbedder(), max_query_characters=4_000)
 
 
 @pytest.fixture(scope="session")

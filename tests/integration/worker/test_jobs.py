@@ -76,6 +76,17 @@ async def test_a_lost_job_whose_work_was_asked_for_again_gives_way(
     assert (left["id"], left["status"]) == (waiting["id"], "todo")
 
 
+async def test_a_content_that_waits_for_its_turn_is_not_left_behind(shelf: Shelf, tenant: Tenant) -> None:
+    left_behind = sa.text("SELECT count(*) FROM find_unfinished_contents('0 s') WHERE workspace_id = :workspace_id")
+    mine = {"workspace_id": tenant.workspace.id}
+    await shelf.upload(tenant.scope, "a.txt", prose("a"))
+    async with shelf.services.database.identity() as session:
+        assert await session.scalar(left_behind, mine) == 0
+    await execute(shelf, tenant, f"DELETE FROM procrastinate_jobs {MINE}")  # noqa: S608
+    async with shelf.services.database.identity() as session:
+        assert await session.scalar(left_behind, mine) == 1
+
+
 async def test_a_content_whose_job_was_lost_is_queued_again_once(
     shelf: Shelf, tenant: Tenant, queue: procrastinate.App
 ) -> None:
