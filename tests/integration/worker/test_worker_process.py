@@ -1,16 +1,19 @@
 import asyncio
+import os
 import signal
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlalchemy as sa
 
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Chunk
 from app.documents.types import Status, UploadResult
-from tests.integration.worker.conftest import Start, WorkerProcess
+from tests.integration.worker.conftest import ROOT, Start, WorkerProcess
 from tests.support.documents import Shelf, digest, long_text, prose
 from tests.support.tenants import Tenant, Tenants
 
@@ -155,3 +158,25 @@ async def test_deleted_documents_lose_their_bytes(shelf: Shelf, tenant: Tenant, 
             await asyncio.sleep(0.05)
     (content,) = await shelf.contents(tenant.scope)
     assert (content.sha256 == digest(data), shelf.stored(tenant.scope)) == (False, {content.blob_key})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with the one that started it")
+async def test_no_worker_outlives_the_tests_that_started_it() -> None:
+    script = (
+        "import subprocess, time; from tests.support.bound import bound\n"
+        "subprocess.Popen(bound('-c', 'import time; print(1, flush=True); time.sleep(600)')); time.sleep(600)"
+    )
+    run = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-c",
+        script,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert run.stdout is not None
+    assert await asyncio.wait_for(run.stdout.readline(), PATIENCE) == b"1\n"
+    run.kill()
+    # The worker holds the other end of the pipe for as long as it lives.
+    assert await asyncio.wait_for(run.stdout.read(), PATIENCE) == b""
+    await run.wait()

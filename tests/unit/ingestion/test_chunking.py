@@ -127,6 +127,6 @@ def test_empty_text_gives_no_chunks() -> None:
     ids=["unique words", "one word", "one line", "no spaces", "clauses", "headings"],
 )
 def test_huge_texts_are_cut_in_linear_time(text: str) -> None:
-    made: list[list[Chunk]] = []
+    made: list[tuple[Chunk, ...]] = []
     assert_linear(lambda part: made.append(chunk(_pages(part), _count)), text)
     _check(_pages(text), made[-1])
