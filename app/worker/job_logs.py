@@ -1,9 +1,12 @@
 """Keeps the arguments of jobs out of the log: one that fits no payload may hold anything."""
 
 import logging
+import re
 
 # The queue's worker writes by this logger and by a child of it named after the worker.
 _LOGGERS = ("procrastinate.worker", "procrastinate.worker.worker")
+# Some lines, as at shutdown, name no job beside their text. Arguments may hold brackets: all to the last one goes.
+_CALL = re.compile(r"(\[\d+\])\(.*\)", re.DOTALL)
 
 
 class _WithoutArguments(logging.Filter):
@@ -11,10 +14,11 @@ class _WithoutArguments(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Change the line; keep it always."""
+        message = record.getMessage()
         job = getattr(record, "job", None)
         if isinstance(job, dict):
-            record.msg = str(record.msg).replace(str(job["call_string"]), f"{job['task_name']}[{job['id']}]")
-            record.args = ()
+            message = message.replace(str(job["call_string"]), f"{job['task_name']}[{job['id']}]")
+        record.msg, record.args = _CALL.sub(r"\1", message), ()
         return True
 
 

@@ -18,3 +18,14 @@ def test_lines_about_jobs_name_the_job_without_its_arguments(name: str, caplog: 
         logging.getLogger(name).info(f"Job {job.call_string} ended", extra={"job": job.log_context()})  # noqa: G004  (as the queue does)
         logging.getLogger(name).info("Stop %s", "requested")
     assert caplog.messages == ["Job ingest[7] ended", "Stop requested"]
+
+
+@pytest.mark.parametrize("value", ["a secret", "a) (started 1.000 s ago) secret", "(\nsecret)"])
+def test_lines_without_a_job_of_their_own_hide_the_arguments_too(value: str, caplog: pytest.LogCaptureFixture) -> None:
+    hide_job_arguments()
+    with caplog.at_level(logging.INFO, logger="procrastinate.worker.worker"):
+        logging.getLogger("procrastinate.worker.worker").info(
+            f"Waiting for job to finish: worker: ingest[7](a={value}) (started 2.000 s ago)",  # noqa: G004  (as the queue does)
+            extra={"action": "ending_job"},
+        )
+    assert caplog.messages == ["Waiting for job to finish: worker: ingest[7]"]
