@@ -28,13 +28,13 @@ def create_engine(url: str, *, pool_size: int) -> AsyncEngine:
 
     Args:
         url: `postgresql+psycopg://` address of the application role.
-        pool_size: Most connections that are open at once; a request that finds none waits 5 s.
+        pool_size: Most connections that are open at once; a request that finds none waits 10 s.
     """
     return create_async_engine(
         url,
         pool_size=pool_size,
         max_overflow=0,
-        pool_timeout=5,
+        pool_timeout=10,
         pool_pre_ping=True,
         pool_recycle=1_800,
         hide_parameters=True,  # errors are logged, and parameters are questions and document text
