@@ -22,6 +22,13 @@ def test_clean_folds_line_ends_and_drops_marks() -> None:
     assert clean("\ufeffa\r\nb\rc\u2028d\x00e\ud800f") == "a\nb\nc\ndef"
 
 
+def test_more_marks_than_a_letter_can_bear_are_parted() -> None:
+    few, many = "a" + "\u0323" * 100, "a" + "\u0323\u0301" * 150
+    assert clean(few) == unicodedata.normalize("NFC", few)
+    assert max(map(len, clean(many).split("\u034f"))) <= 100
+    assert clean(many).replace("\u034f", "").count("\u0301") == 150
+
+
 def test_tidy_keeps_single_blank_lines_and_indentation() -> None:
     assert tidy("\n\na  \n\n\n\n  b\n") == "a\n\n  b"
 

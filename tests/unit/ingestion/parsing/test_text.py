@@ -54,6 +54,29 @@ def test_nothing_but_space_has_no_text(data: bytes) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "\u200b" * 50,
+        "\ufeff\ufeff",
+        "\u00ad",
+        "\u2060 \u00a0\u2003\n",
+        "\u3164\u2800\ufe0f\u034f",
+        "\u202e\u200d\f\u200b",
+    ],
+)
+def test_characters_that_show_nothing_are_no_text(text: str) -> None:
+    with pytest.raises(ParseFailure) as caught:
+        parse_text(text.encode(), LIMITS)
+    assert caught.value.reason is ParseReason.NO_TEXT
+
+
+def test_a_page_of_characters_that_show_nothing_is_reported() -> None:
+    document = parse_text("Text here.\f\u200b\u00ad\f!".encode(), LIMITS)
+    assert [page.has_text for page in document.pages] == [True, False, True]
+    assert document.warnings == ("Page 2 holds no text.",)
+
+
+@pytest.mark.parametrize(
     ("data", "reason"),
     [(b"a" * 7_000_000, ParseReason.TOO_MANY_CHARACTERS), (b"a\x0c" * 200, ParseReason.TOO_MANY_PAGES)],
 )
