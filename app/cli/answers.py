@@ -18,18 +18,19 @@ def print_claim(claim: Mapping[str, Any]) -> None:
     output.print_line()
 
 
-def print_rest(answer: Mapping[str, Any], shown: int) -> None:
+def print_rest(answer: Mapping[str, Any], shown: int, unread: int = 0) -> None:
     """Print what of an answer was not shown while it came.
 
     Args:
         answer: The whole answer.
         shown: How many of its claims were printed already.
+        unread: How many documents are still being read; matters when that is why there is no answer.
     """
     claims: Sequence[Mapping[str, Any]] = answer["claims"]
     for claim in claims[shown:]:
         print_claim(claim)
     if answer["status"] == "abstained":
-        why, help_words = abstention(answer.get("reason"))
+        why, help_words = abstention(answer.get("reason"), unread)
         output.print_line(why)
         output.print_line(help_words)
         return

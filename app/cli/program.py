@@ -59,7 +59,7 @@ def tell(error: AppError, *, as_json: bool) -> int:
     """Print what went wrong on standard error and return the exit code."""
     code = error.exit_code if isinstance(error, CliError) else 1
     if as_json:
-        output.say(json.dumps(_as_json(error)))
+        typer.echo(json.dumps(_as_json(error)), err=True)  # not folded to a terminal's width
         return code
     output.say(error.detail, "red")
     if isinstance(error, ProblemError) and error.trace_id:

@@ -16,7 +16,6 @@ from app.cli.progress import UploadProgress
 # Enough to keep the service busy while another file is on its way.
 _AT_ONCE = 3
 _POLL_SECONDS = (0.5, 1.0, 2.0)
-_FINAL = frozenset({"ready", "failed"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +153,7 @@ async def _follow(api: Api, file: LocalFile, accepted: JsonObject, progress: Upl
             async for event in events:
                 if event.name == "status":
                     progress.status(file, event.data)
-                    if event.data["status"] in _FINAL:
+                    if event.data["status"] in words.FINAL_STATES:
                         return event.data
     except CliError:
         # Streams break, and some proxies do not let them through. Asking tells whether more than the stream is gone.
@@ -167,7 +166,7 @@ async def _poll(api: Api, path: str, file: LocalFile, progress: UploadProgress) 
     while True:
         document = await api.json(Call("GET", path))
         progress.status(file, document)
-        if document["status"] in _FINAL:
+        if document["status"] in words.FINAL_STATES:
             return document
         await asyncio.sleep(_POLL_SECONDS[min(attempt, len(_POLL_SECONDS) - 1)])
         attempt += 1

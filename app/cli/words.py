@@ -9,12 +9,14 @@ _OUTCOMES = {
     "new_version": "new version of a document",
     "same_content": "same content as another document",
 }
+STILL_INDEXING = "still_indexing"
+FINAL_STATES = frozenset({"ready", "failed"})
 _ABSTENTIONS = {
     "no_documents": (
         "There is nothing to answer from: this workspace has no documents that you may read.",
         "Add some with `groundeddocs upload FILES...`.",
     ),
-    "still_indexing": (
+    STILL_INDEXING: (
         "The documents are still being read.",
         "Ask again when `groundeddocs documents` shows them as ready.",
     ),
@@ -66,9 +68,17 @@ def counted(count: int, names: str) -> str:
     return f"{count:,} {noun.removesuffix('s') if count == 1 else noun}"
 
 
-def abstention(reason: str | None) -> tuple[str, str]:
-    """Return why there is no answer, and what would help."""
-    return _ABSTENTIONS.get(reason or "", _UNKNOWN)
+def abstention(reason: str | None, unread: int = 0) -> tuple[str, str]:
+    """Return why there is no answer, and what would help.
+
+    Args:
+        reason: The service's code.
+        unread: How many documents are still being read; 0 when that was not asked.
+    """
+    why, help_words = _ABSTENTIONS.get(reason or "", _UNKNOWN)
+    if reason == STILL_INDEXING and unread:
+        why = f"{counted(unread, 'documents')} {'is' if unread == 1 else 'are'} still being read."
+    return why, help_words
 
 
 def state_of(document: Mapping[str, Any]) -> str:

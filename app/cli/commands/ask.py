@@ -11,11 +11,13 @@ from rich.status import Status
 from app.cli import output
 from app.cli.answers import print_claim, print_passage, print_rest
 from app.cli.client import Api, Call, JsonObject
+from app.cli.commands.documents import every_document
 from app.cli.errors import CliError, UnreachableError, UsageError
 from app.cli.ids import canonical
 from app.cli.options import JsonOption, UrlOption, WorkspaceOption, target
 from app.cli.running import run_client
 from app.cli.session import Session
+from app.cli.words import FINAL_STATES, STILL_INDEXING
 
 
 def register(app: typer.Typer) -> None:
@@ -64,7 +66,13 @@ async def _ask(session: Session, *, call: Call) -> None:
         output.print_json(await api.json(call))
         return
     answer, shown = await _streamed(api, call)
-    print_rest(answer, shown)
+    unread = await _unread(api) if answer.get("reason") == STILL_INDEXING else 0
+    print_rest(answer, shown, unread)
+
+
+async def _unread(api: Api) -> int:
+    """Return how many documents of the workspace are still being read."""
+    return sum(1 for each in await every_document(api) if each["status"] not in FINAL_STATES)
 
 
 async def _streamed(api: Api, call: Call) -> tuple[JsonObject, int]:

@@ -1,7 +1,9 @@
 """Asking and searching."""
 
+import pytest
+
 from tests.integration.cli.conftest import Shell
-from tests.integration.cli.standin import NO_ANSWER, Reply, StandIn, answer, claim, events, problem, reply
+from tests.integration.cli.standin import NO_ANSWER, Reply, StandIn, answer, claim, document, events, problem, reply
 
 FIRST = claim("The timer runs for 15 seconds.", "T3410 runs for 15 seconds.")
 SECOND = claim("It starts at the request.", "It is started\x1b[2J by the request.", n=2)
@@ -49,6 +51,14 @@ def test_abstention_says_why_and_what_would_help(shell: Shell, service: StandIn)
     assert ended.code == 0
     assert "has no documents that you may read" in ended.out
     assert "groundeddocs upload" in ended.out
+
+
+@pytest.mark.parametrize(("unread", "told"), [(1, "1 document is still"), (2, "2 documents are still")])
+def test_documents_that_are_still_read_are_counted(shell: Shell, service: StandIn, unread: int, told: str) -> None:
+    listed = [document("ready"), document("failed"), *[document("embedding")] * unread]
+    service.on("GET", "/v1/documents", reply({"items": listed, "next_cursor": None}))
+    service.on("POST", "/v1/ask", events(("answer", answer("abstained", reason="still_indexing"))))
+    assert f"{told} being read." in shell("ask", "How long?").out
 
 
 def test_options_reach_the_service(shell: Shell, service: StandIn) -> None:
