@@ -1,4 +1,6 @@
 import asyncio
+import dataclasses
+import time
 from collections.abc import Awaitable, Callable, Sequence
 
 import numpy as np
@@ -48,6 +50,17 @@ class SpoilingEmbedder(HashEmbedder):
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         return self._spoil(await super().embed_passages(texts))
+
+
+class SlowEmbedder(HashEmbedder):
+    """Takes a while to count tokens."""
+
+    counted = 0
+
+    def count_tokens(self, text: str) -> int:
+        self.counted += 1
+        time.sleep(0.1)
+        return super().count_tokens(text)
 
 
 def pipeline(services: Services, embedder: HashEmbedder) -> IngestionService:
@@ -310,3 +323,16 @@ async def test_a_file_without_usable_text_fails_with_a_reason_in_words(
     assert view.detail is not None
     assert view.detail.endswith(".")
     assert (view.chunk_count, await shelf.count(tenant.scope, Chunk)) == (0, 0)
+
+
+async def test_a_text_that_takes_too_long_to_cut_fails_as_a_timeout(shelf: Shelf, tenant: Tenant) -> None:
+    data, slow = b"- a\n" * 10_000, SlowEmbedder()
+    made = await shelf.upload(tenant.scope, "items.md", data)
+    limits = dataclasses.replace(LIMITS, seconds=4)
+    service = IngestionService(shelf.services.database, shelf.services.blobs, slow, limits)
+    finished = await service.run(tenant.scope, digest(data))
+    assert slow.counted > 0
+    assert finished is not None
+    assert (finished.status, finished.reason) == (Status.FAILED, "parse_timeout")
+    assert (await shelf.services.documents.get(tenant.scope, made.document_id)).reason == "parse_timeout"
+    assert await shelf.count(tenant.scope, Chunk) == 0
