@@ -34,7 +34,7 @@ setup: $(READY) $(IDP_READY) ## Install what the other targets need, and nothing
 
 up: setup ## Start everything on this machine: Postgres, two Redis, identity provider, API, worker
 	@echo 'For the commands below, in another terminal first:  export PATH="$(BIN):$$PATH"'
-	@$(BIN)/groundeddocs up
+	@$(BIN)/groundeddocs up || [ $$? = 130 ] # Ctrl-C is how it ends
 
 test: setup ## Run all tests, or what PYTEST_ARGS names
 	$(if $(strip $(PYTEST_ARGS)),,npm test --prefix $(IDP))
