@@ -18,6 +18,7 @@ from app.workspaces.roles import require_owner
 from app.workspaces.types import User
 
 _WORKSPACE_HEADER = "X-Workspace-Id"
+_PRINCIPAL = "groundeddocs.principal"
 # For the OpenAPI document; the header itself is read below, where a second one is noticed.
 _bearer = HTTPBearer(auto_error=False, bearerFormat="JWT", description="Access token of the identity provider.")
 
@@ -36,7 +37,10 @@ async def current_principal(
     services: CurrentServices,
     _documented: Annotated[HTTPAuthorizationCredentials | None, Security(_bearer)],
 ) -> Principal:
-    """Return whom the bearer token speaks for; 401 without exactly one valid token."""
+    """Return whom the bearer token speaks for, verified once in a request; 401 without exactly one valid token."""
+    known: Principal | None = request.scope.get(_PRINCIPAL)  # of this request alone, unlike any state of a server
+    if known is not None:
+        return known
     values = request.headers.getlist("authorization")
     if not values:
         raise UnauthenticatedError("Send an access token as a bearer token.", headers={"WWW-Authenticate": "Bearer"})
@@ -44,7 +48,9 @@ async def current_principal(
     if len(values) > 1 or scheme.lower() != "bearer":
         detail = "Send exactly one Authorization header, with a bearer token."
         raise UnauthenticatedError(detail, headers={"WWW-Authenticate": "Bearer"})
-    return await services.tokens.verify(token.strip(" "))
+    principal = await services.tokens.verify(token.strip(" "))
+    request.scope[_PRINCIPAL] = principal
+    return principal
 
 
 CurrentPrincipal = Annotated[Principal, Depends(current_principal)]

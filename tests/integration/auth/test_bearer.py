@@ -2,6 +2,8 @@ import httpx
 import pytest
 
 from adversarial.bad_tokens import bad_tokens, good_token
+from app.auth.principal import Principal
+from app.auth.tokens import TokenVerifier
 from tests.support.issuer import AUDIENCE, ISSUER, Issuer
 
 
@@ -15,6 +17,26 @@ async def test_every_bad_token_is_answered_with_401(client: httpx.AsyncClient, i
             accepted.append((case.name, response.status_code))
     assert accepted == []
     assert (await client.get("/v1/me", headers={"Authorization": f"Bearer {good}"})).status_code == 200
+
+
+async def test_a_token_is_verified_once_in_each_request_and_never_for_another(
+    client: httpx.AsyncClient, issuer: Issuer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verified: list[str] = []
+    verify = TokenVerifier.verify
+
+    async def counted(self: TokenVerifier, token: str) -> Principal:
+        principal = await verify(self, token)
+        verified.append(principal.subject)
+        return principal
+
+    monkeypatch.setattr(TokenVerifier, "verify", counted)
+    ids = []
+    for subject in ("one", "two", "one"):
+        response = await client.get("/v1/me", headers={"Authorization": f"Bearer {issuer.token(subject)}"})
+        ids.append(response.json()["user"]["id"])
+    assert verified == ["one", "two", "one"]
+    assert ids[0] == ids[2] != ids[1]
 
 
 async def test_the_scheme_may_be_written_in_any_case(client: httpx.AsyncClient, issuer: Issuer) -> None:
