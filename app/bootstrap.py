@@ -123,4 +123,5 @@ def _parse_limits(settings: Settings) -> ParseLimits:
         memory_bytes=settings.parse_memory_bytes,
         max_pages=settings.max_pages,
         max_characters=settings.max_characters,
+        max_unpacked_bytes=settings.max_unpacked_bytes,
     )

@@ -69,9 +69,21 @@ class Settings(BaseSettings):
     max_upload_bytes: int = Field(50 * 1024 * 1024, ge=1, description="Largest file that is accepted, in bytes.")
     max_pages: int = Field(5_000, ge=1, description="Most pages in one document.")
     max_characters: int = Field(20_000_000, ge=1, description="Most characters in one document.")
+    max_unpacked_bytes: int = Field(
+        512 * 1024 * 1024, ge=1, description="Most bytes that a compressed file, such as DOCX, may unpack to."
+    )
+    max_passages: int = Field(50_000, ge=1, description="Most passages that one document is cut into.")
     max_question_characters: int = Field(4_000, ge=1, description="Longest question.")
     parse_seconds: int = Field(120, ge=1, description="Wall-clock limit for parsing one file.")
     parse_memory_bytes: int = Field(1024 * 1024 * 1024, ge=1, description="Memory limit of the parsing process.")
+
+    # Models
+    openai_api_key: SecretStr = Field(SecretStr(""), description="Key of an OpenAI-compatible service.")
+    openai_base_url: str = Field("", description="Address of an OpenAI-compatible service; empty means OpenAI itself.")
+    embedding_model: str = Field("", description="Embedding model of that service; empty means the local model.")
+    embedding_dimension: int = Field(
+        0, ge=0, le=4_000, description="Length of its vectors, checked at the start; 0 takes what the model gives."
+    )
 
     # Processes
     database_pool_size: int = Field(10, ge=1, description="Database connections of one process.")

@@ -5,6 +5,7 @@ from app.db.models.base import Base
 from app.db.models.chunks import Chunk, ChunkEmbedding
 from app.db.models.contents import Content, Page
 from app.db.models.documents import Document, DocumentGrant, Version
+from app.db.models.jobs import DeadLetter, PendingBlob
 from app.db.models.users import User
 from app.db.models.workspaces import Invitation, Membership, Workspace
 
@@ -16,11 +17,13 @@ __all__ = [
     "ChunkEmbedding",
     "Content",
     "Conversation",
+    "DeadLetter",
     "Document",
     "DocumentGrant",
     "Invitation",
     "Membership",
     "Page",
+    "PendingBlob",
     "User",
     "Version",
     "Workspace",

@@ -3,11 +3,12 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import ARRAY, DateTime, Text, Uuid
+from sqlalchemy import ARRAY, DateTime, Integer, Text, Uuid
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 TextArray = ARRAY(Text)
 UuidArray = ARRAY(Uuid)
+IntegerArray = ARRAY(Integer)
 
 
 class Base(DeclarativeBase):
@@ -19,6 +20,7 @@ class Base(DeclarativeBase):
         UUID: Uuid,
         list[str]: TextArray,
         list[UUID]: UuidArray,
+        list[int]: IntegerArray,
     }
 
 

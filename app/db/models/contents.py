@@ -3,14 +3,17 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import BigInteger, func
+from sqlalchemy import REAL, BigInteger, LargeBinary, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.models.base import TenantRow
 
 
 class Content(TenantRow):
-    """One file's bytes in a workspace. `fence` rises with each claim; only its holder may write."""
+    """One file's bytes in a workspace.
+
+    `fence` rises with each claim; only its holder may write, and nobody else may claim until `lease_until`.
+    """
 
     __tablename__ = "contents"
 
@@ -32,12 +35,18 @@ class Content(TenantRow):
     created_by: Mapped[UUID]
     attempts: Mapped[int] = mapped_column(default=0)
     fence: Mapped[int] = mapped_column(BigInteger, default=0)
+    lease_until: Mapped[datetime | None]
+    stage_started_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    pages_without_text: Mapped[list[int]] = mapped_column(default=list)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())
 
 
 class Page(TenantRow):
-    """One page of the canonical text; page texts in order, joined, are the text that offsets count in."""
+    """One page of the canonical text; page texts in order, joined, are the text that offsets count in.
+
+    `boxes` are packed as `app.core.boxes` says.
+    """
 
     __tablename__ = "pages"
 
@@ -48,3 +57,6 @@ class Page(TenantRow):
     text: Mapped[str]
     furniture: Mapped[list[str]] = mapped_column(default=list)
     has_text: Mapped[bool]
+    width: Mapped[float | None] = mapped_column(REAL)
+    height: Mapped[float | None] = mapped_column(REAL)
+    boxes: Mapped[bytes] = mapped_column(LargeBinary, default=b"")

@@ -3,14 +3,18 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import func
+from sqlalchemy import FetchedValue, func
+from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.models.base import TenantRow
 
 
 class Document(TenantRow):
-    """A named thing. `latest` is what was uploaded last; `current` is what retrieval reads."""
+    """A named thing. `latest` is what was uploaded last; `current` is what retrieval reads.
+
+    `corpus_term` is kept by database triggers and never written here.
+    """
 
     __tablename__ = "documents"
 
@@ -21,6 +25,7 @@ class Document(TenantRow):
     named_by: Mapped[UUID]
     latest_version_id: Mapped[UUID | None]
     current_version_id: Mapped[UUID | None]
+    corpus_term: Mapped[str] = mapped_column(BIT(128), server_default=FetchedValue(), server_onupdate=FetchedValue())
     created_by: Mapped[UUID]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())

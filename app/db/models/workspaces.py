@@ -4,19 +4,22 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import FetchedValue, func
+from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.models.base import Base, TenantRow
 
 
 class Workspace(Base):
-    """One tenant. `corpus_version` is kept by database triggers and never written here."""
+    """One tenant. `corpus_version` and `corpus_terms` are kept by database triggers and never written here."""
 
     __tablename__ = "workspaces"
 
     id: Mapped[UUID] = mapped_column(primary_key=True)
     name: Mapped[str]
     corpus_version: Mapped[str] = mapped_column(server_default=FetchedValue(), server_onupdate=FetchedValue())
+    corpus_terms: Mapped[str] = mapped_column(BIT(128), server_default=FetchedValue(), server_onupdate=FetchedValue())
+    embedding_model: Mapped[str] = mapped_column(default="")
     created_by: Mapped[UUID]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

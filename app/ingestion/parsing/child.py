@@ -4,6 +4,7 @@ It first takes from itself what a hostile file could use: memory, processor time
 the size of its answer. Then nothing that happens here can harm the worker that started it.
 """
 
+import base64
 import dataclasses
 import json
 import os
@@ -11,7 +12,8 @@ import resource
 import sys
 
 from app.documents.media_types import MediaType
-from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits
+from app.ingestion.parsing.formats import parse
+from app.ingestion.parsing.types import ParseFailure, ParseLimits
 
 EXIT_MEMORY = 70
 """Exit status when memory ran out; there may be none left to say so in words."""
@@ -32,7 +34,7 @@ def main() -> None:
     _confine(limits)
     try:
         answer = _parse(media_type, limits)
-        sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False).encode())
+        sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False, default=_text).encode())
         sys.stdout.buffer.flush()
     except (MemoryError, ImportError):  # a library that finds no room to be loaded says ImportError
         os._exit(EXIT_MEMORY)
@@ -55,19 +57,16 @@ def _confine(limits: ParseLimits) -> None:
 
 def _parse(media_type: MediaType, limits: ParseLimits) -> dict[str, object]:
     try:
-        return {"document": dataclasses.asdict(_read(media_type, sys.stdin.buffer.read(), limits))}
+        return {"document": dataclasses.asdict(parse(sys.stdin.buffer.read(), media_type, limits))}
     except ParseFailure as failure:
         return {"failure": failure.reason}
 
 
-def _read(media_type: MediaType, data: bytes, limits: ParseLimits) -> ParsedDocument:
-    if media_type is MediaType.PDF:
-        from app.ingestion.parsing.pdf import parse_pdf  # noqa: PLC0415 (loads pdfium, under the limits)
-
-        return parse_pdf(data, limits)
-    from app.ingestion.parsing.text import parse_text  # noqa: PLC0415 (a PDF does not need it)
-
-    return parse_text(data, limits)
+def _text(value: object) -> str:
+    """Return bytes in a form that JSON has."""
+    if not isinstance(value, bytes):
+        raise TypeError(f"{type(value).__name__} has no form in JSON")
+    return base64.urlsafe_b64encode(value).decode()
 
 
 if __name__ == "__main__":

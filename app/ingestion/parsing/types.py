@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 PARSER_VERSION = "1"
 """Part of every chunk id. Raise it when the same bytes would give another canonical text."""
@@ -16,12 +17,14 @@ class ParseLimits:
         memory_bytes: Address space of the parsing process.
         max_pages: Pages of the document.
         max_characters: Characters of its canonical text.
+        max_unpacked_bytes: Bytes that a compressed file may unpack to.
     """
 
     seconds: int
     memory_bytes: int
     max_pages: int
     max_characters: int
+    max_unpacked_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +37,9 @@ class ParsedPage:
         text: Its canonical text. The pages' texts joined are the text of the version.
         furniture: Repeated headers, footers and page numbers that were taken out, for display.
         has_text: Whether any text was found; false for a scan.
+        width: Width of the page as it is shown, in points; None where there are no pages on paper.
+        height: Its height, in points.
+        boxes: Where its words stand, packed by `app.core.boxes`; empty where that is not known.
     """
 
     number: int
@@ -41,15 +47,56 @@ class ParsedPage:
     text: str
     furniture: tuple[str, ...]
     has_text: bool
+    width: float | None = None
+    height: float | None = None
+    boxes: bytes = b""
+
+    # Read by pydantic when the parsing process's answer is checked; importing it there would cost 0.1 s a file.
+    __pydantic_config__: ClassVar[dict[str, str]] = {"val_json_bytes": "base64"}
+
+
+class MarkKind(StrEnum):
+    """What a parser knows of a part of the text that the text alone does not show."""
+
+    HEADING = "heading"
+    HEADER_ROW = "header_row"
+    ROW = "row"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A part of the version's text of a known kind.
+
+    Attributes:
+        start: Offset of its first character in the version's text.
+        end: Offset after its last one.
+        kind: What it is.
+        level: Depth of a heading, from 1; 0 for rows.
+    """
+
+    start: int
+    end: int
+    kind: MarkKind
+    level: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedDocument:
-    """The canonical text of a file, with what its owner should know about it."""
+    """The canonical text of a file, with what its owner should know about it.
+
+    Attributes:
+        pages: Its pages, at least one.
+        warnings: What its owner should know, in words.
+        parser_version: `PARSER_VERSION` of the code that made it.
+        marks: Headings and table rows that the parser saw, in order, none over another.
+        all_headings_marked: Whether there are no other headings than the marked ones.
+    """
 
     pages: tuple[ParsedPage, ...]
     warnings: tuple[str, ...]
     parser_version: str
+    marks: tuple[Mark, ...] = ()
+    all_headings_marked: bool = False
 
 
 class ParseReason(StrEnum):
@@ -60,6 +107,8 @@ class ParseReason(StrEnum):
     CORRUPT = "corrupt"
     TOO_MANY_PAGES = "too_many_pages"
     TOO_MANY_CHARACTERS = "too_many_characters"
+    TOO_MANY_PASSAGES = "too_many_passages"
+    UNPACKED_TOO_LARGE = "unpacked_too_large"
     PARSE_TIMEOUT = "parse_timeout"
     PARSE_MEMORY = "parse_memory"
     LOW_TEXT_QUALITY = "low_text_quality"
@@ -72,6 +121,8 @@ _DETAILS = {
     ParseReason.CORRUPT: "The file is damaged and cannot be read. Save or export it anew and upload it again.",
     ParseReason.TOO_MANY_PAGES: "The file has more pages than allowed. Split it and upload the parts.",
     ParseReason.TOO_MANY_CHARACTERS: "The file holds more text than allowed. Split it and upload the parts.",
+    ParseReason.TOO_MANY_PASSAGES: "The file has more passages than allowed. Split it and upload the parts.",
+    ParseReason.UNPACKED_TOO_LARGE: "The file unpacks to more data than allowed. Save it anew, or split it.",
     ParseReason.PARSE_TIMEOUT: "Reading the file took too long. Split it, or save it anew, and upload it again.",
     ParseReason.PARSE_MEMORY: "Reading the file took too much memory. Split it, or save it anew, and upload it again.",
     ParseReason.LOW_TEXT_QUALITY: "The file's text cannot be extracted in a readable form (its fonts do not say which "

@@ -139,6 +139,12 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         "query": HybridQuery(f"{word} {QUESTION}", ["2.13"], vector, services.embedder.model_id),
         "settings": FusionSettings(),
     }  # fmt: skip
+    async with services.database.workspace(tenant.scope) as session:
+        mine = {"workspace_id": tenant.workspace.id}
+        session.add(models.PendingBlob(**mine, blob_key=word))
+        session.add(
+            models.DeadLetter(**mine, id=uuid4(), task="ingest", payload={}, reason=word, detail="words", attempts=3)
+        )
     ids = (uploaded.document_id, uploaded.version_id, tenant.workspace.id, tenant.owner.id, conversation)
     return Victim(tenant, arguments, (word, digest, *(str(each) for each in ids)))
 

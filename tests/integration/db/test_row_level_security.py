@@ -55,7 +55,12 @@ def test_functions_that_look_across_tenants_are_the_listed_ones(catalogue: sa.Co
     definers = catalogue.scalars(
         sa.text("SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace = 'public'::regnamespace")
     ).all()
-    assert set(definers) == {"find_invitation", "find_unfinished_contents"}
+    assert set(definers) == {
+        "find_invitation",
+        "find_pending_blobs",
+        "find_unfinished_contents",
+        "find_workspaces_of_other_models",
+    }
 
 
 async def test_without_a_scope_no_row_of_any_tenant_is_seen(database: Database, tenants: Tenants) -> None:

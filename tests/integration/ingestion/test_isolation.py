@@ -16,7 +16,9 @@ from app.ingestion.parsing.isolation import parse_isolated
 from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
 
 MIB = 2**20
-LIMITS = ParseLimits(seconds=30, memory_bytes=1024 * MIB, max_pages=5_000, max_characters=50_000_000)
+LIMITS = ParseLimits(
+    seconds=30, memory_bytes=1024 * MIB, max_pages=5_000, max_characters=50_000_000, max_unpacked_bytes=2**29
+)
 HEAVY = b"many different words stand here e\xcc\x81\r\n" * 1_000_000
 PAGE = {"number": 1, "label": "1", "text": "a", "furniture": [], "has_text": True}
 
@@ -46,13 +48,17 @@ async def test_a_typed_failure_crosses_the_process_border() -> None:
 
 @pytest.mark.parametrize("memory", [60 * MIB, 150 * MIB])
 async def test_too_little_memory_is_parse_memory_and_the_next_file_is_fine(memory: int) -> None:
-    limits = ParseLimits(seconds=120, memory_bytes=memory, max_pages=5_000, max_characters=50_000_000)
+    limits = ParseLimits(
+        seconds=120, memory_bytes=memory, max_pages=5_000, max_characters=50_000_000, max_unpacked_bytes=2**29
+    )
     assert await _reason(HEAVY, MediaType.TEXT, limits) is ParseReason.PARSE_MEMORY
     await _next_file_is_fine()
 
 
 async def test_too_little_time_is_parse_timeout_and_the_next_file_is_fine() -> None:
-    limits = ParseLimits(seconds=1, memory_bytes=16_384 * MIB, max_pages=5_000, max_characters=500_000_000)
+    limits = ParseLimits(
+        seconds=1, memory_bytes=16_384 * MIB, max_pages=5_000, max_characters=500_000_000, max_unpacked_bytes=2**29
+    )
     started = time.perf_counter()
     assert await _reason(HEAVY * 2, MediaType.TEXT, limits) is ParseReason.PARSE_TIMEOUT
     assert time.perf_counter() - started < 60

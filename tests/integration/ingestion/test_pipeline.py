@@ -23,7 +23,9 @@ from tests.support.documents import Shelf, digest, long_text, prose
 from tests.support.embedder import HashEmbedder
 from tests.support.tenants import Tenant
 
-LIMITS = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000)
+LIMITS = ParseLimits(
+    seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000, max_unpacked_bytes=2**29
+)
 LONG = long_text(150)
 Hook = Callable[[int], Awaitable[None]]
 Spoil = Callable[[Vectors], Vectors]

@@ -16,5 +16,7 @@ def retrieval(services: Services) -> RetrievalService:
 
 @pytest.fixture(scope="session")
 def corpus(services: Services) -> Corpus:
-    limits = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=100, max_characters=1_000_000)
+    limits = ParseLimits(
+        seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=100, max_characters=1_000_000, max_unpacked_bytes=2**29
+    )
     return Corpus(services.documents, IngestionService(services.database, services.blobs, WordEmbedder(), limits))

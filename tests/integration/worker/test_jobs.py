@@ -104,7 +104,9 @@ async def test_a_content_whose_job_was_lost_is_queued_again_once(
 async def test_an_error_of_ours_is_tried_again_later_and_then_ends(
     shelf: Shelf, tenant: Tenant, services: Services
 ) -> None:
-    limits = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000)
+    limits = ParseLimits(
+        seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000, max_unpacked_bytes=2**29
+    )
     broken = IngestionService(services.database, services.blobs, BrokenEmbedder(), limits)
     uploaded = await shelf.upload(tenant.scope, "a.txt", prose("a"))
     (job,) = await shelf.jobs(tenant.scope)
@@ -123,7 +125,9 @@ async def test_an_error_of_ours_is_tried_again_later_and_then_ends(
 async def test_an_error_of_ours_does_not_hold_the_work_that_was_asked_for_meanwhile(
     shelf: Shelf, tenant: Tenant, services: Services
 ) -> None:
-    limits = ParseLimits(seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000)
+    limits = ParseLimits(
+        seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000, max_unpacked_bytes=2**29
+    )
     broken = IngestionService(services.database, services.blobs, BrokenEmbedder(), limits)
     await shelf.upload(tenant.scope, "a.txt", prose("a"))
     (job,) = await shelf.jobs(tenant.scope)

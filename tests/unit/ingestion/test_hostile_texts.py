@@ -12,7 +12,9 @@ from app.ingestion.parsing.canonical import clean, join_broken_words, tidy, voca
 from app.ingestion.parsing.text import parse_text
 from app.ingestion.parsing.types import ParsedPage, ParseFailure, ParseLimits, ParseReason
 
-LIMITS = ParseLimits(seconds=30, memory_bytes=2**30, max_pages=50_000, max_characters=20_000_000)
+LIMITS = ParseLimits(
+    seconds=30, memory_bytes=2**30, max_pages=50_000, max_characters=20_000_000, max_unpacked_bytes=2**29
+)
 SIZE = 12_000
 """Characters of the small input; the large one has four times as many."""
 MOST_GROWTH = 8.0

@@ -9,7 +9,7 @@ from pypdf.constants import PageLabelStyle
 from app.ingestion.parsing.pdf import parse_pdf
 from app.ingestion.parsing.types import ParseFailure, ParseLimits, ParseReason
 
-LIMITS = ParseLimits(seconds=30, memory_bytes=2**30, max_pages=20, max_characters=100_000)
+LIMITS = ParseLimits(seconds=30, memory_bytes=2**30, max_pages=20, max_characters=100_000, max_unpacked_bytes=2**29)
 BODIES = ("The pump starts at 40 degrees.", "Valves close by hand.", "Filters last a year.")
 
 
@@ -97,5 +97,8 @@ def test_lost_spaces_in_every_page_are_low_quality() -> None:
 def test_limits_are_kept() -> None:
     assert _reason(_pdf(*["x"] * 21)) is ParseReason.TOO_MANY_PAGES
     with pytest.raises(ParseFailure) as caught:
-        parse_pdf(_pdf(*BODIES), ParseLimits(seconds=30, memory_bytes=2**30, max_pages=20, max_characters=50))
+        parse_pdf(
+            _pdf(*BODIES),
+            ParseLimits(seconds=30, memory_bytes=2**30, max_pages=20, max_characters=50, max_unpacked_bytes=2**29),
+        )
     assert caught.value.reason is ParseReason.TOO_MANY_CHARACTERS
