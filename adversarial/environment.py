@@ -27,8 +27,8 @@ from app.embedded.passwords import load_passwords
 from app.embedded.postgres import APP, OWNER, SUPERUSER, EmbeddedPostgres, PostgresAddress, provision
 from app.embedded.programs import find_postgres, find_redis
 from app.embedded.redis import EmbeddedRedis, RedisKind
+from app.llm.embedders import Embedders
 from app.llm.embeddings import LocalEmbedder
-from app.llm.types import Embedder
 from app.redis.client import connect
 
 UPLOAD_LIMIT = 2 * 1024 * 1024
@@ -49,7 +49,7 @@ class Servers:
     redis_cache_url: str
     redis_limits_url: str
     files: Path
-    embedder: Embedder
+    embedders: Embedders
 
 
 @contextlib.contextmanager
@@ -68,7 +68,7 @@ def running_servers() -> Iterator[Servers]:
         limits = _redis(stack, home, RedisKind.LIMITS, home.redis_limits, passwords.redis_limits)
         embedder = LocalEmbedder.load(options.groundeddocs_home / "models", 1)
         stack.callback(embedder.close)
-        yield Servers(_url(address, APP), _url(address, SUPERUSER), cache, limits, home.blobs, embedder)
+        yield Servers(_url(address, APP), _url(address, SUPERUSER), cache, limits, home.blobs, Embedders(embedder))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ async def running_service(servers: Servers, *, unbound: bool = False) -> AsyncIt
         http = await stack.enter_async_context(httpx.AsyncClient(transport=transport))
         keys = JwksCache(http, issuer=ISSUER, jwks_url=JWKS_URL, algorithms=settings.oidc_algorithms)
         stack.push_async_callback(keys.aclose)
-        services = compose_services(settings, Database(engine), redis, keys, servers.embedder)
+        services = compose_services(settings, Database(engine), redis, keys, servers.embedders)
         port = await stack.enter_async_context(_served(services))
         yield Service(services, issuer, "127.0.0.1", port)
 

@@ -14,13 +14,14 @@ from app.auth.tokens import TokenVerifier
 from app.core.config import Settings
 from app.db.engine import create_engine
 from app.db.session import Database
+from app.documents.pending_blobs import PendingBlobs
 from app.documents.service import DocumentService
 from app.documents.storage import BlobStore, open_store
 from app.ingestion.parsing.types import ParseLimits
 from app.ingestion.pipeline import IngestionService
 from app.jobs.queue import JobQueue, queue_app
+from app.llm.embedders import Embedders
 from app.llm.embeddings import LocalEmbedder
-from app.llm.types import Embedder
 from app.redis.client import RedisClients, connect
 from app.retrieval.service import RetrievalService
 from app.workspaces.service import WorkspaceService
@@ -39,9 +40,10 @@ class Services:
     keys: JwksCache
     tokens: TokenVerifier
     blobs: BlobStore
+    pending_blobs: PendingBlobs
     queue_app: procrastinate.App
     queue: JobQueue
-    embedder: Embedder
+    embedders: Embedders
     workspaces: WorkspaceService
     documents: DocumentService
     ingestion: IngestionService
@@ -64,19 +66,21 @@ async def build_services(settings: Settings) -> AsyncIterator[Services]:
         http = await stack.enter_async_context(httpx.AsyncClient(timeout=_KEYS_TIMEOUT, follow_redirects=False))
         keys = _keys(settings, http)
         stack.push_async_callback(keys.aclose)
-        embedder = await asyncio.to_thread(LocalEmbedder.load, settings.model_path, settings.embedding_threads)
-        stack.callback(embedder.close)
-        yield compose_services(settings, Database(engine), redis, keys, embedder)
+        local = await asyncio.to_thread(LocalEmbedder.load, settings.model_path, settings.embedding_threads)
+        embedders = Embedders(local)
+        stack.push_async_callback(embedders.aclose)
+        yield compose_services(settings, Database(engine), redis, keys, embedders)
 
 
 def compose_services(
-    settings: Settings, database: Database, redis: RedisClients, keys: JwksCache, embedder: Embedder
+    settings: Settings, database: Database, redis: RedisClients, keys: JwksCache, embedders: Embedders
 ) -> Services:
     """Build the services on connections that the caller has opened and will close."""
     blobs = BlobStore(open_store(settings))
+    pending = PendingBlobs(database, blobs)
     app = queue_app(settings.database_url.get_secret_value())
     queue = JobQueue(app)
-    retrieval = RetrievalService(database, embedder, max_query_characters=settings.max_question_characters)
+    retrieval = RetrievalService(database, embedders, max_query_characters=settings.max_question_characters)
     return Services(
         settings=settings,
         database=database,
@@ -84,15 +88,16 @@ def compose_services(
         keys=keys,
         tokens=_tokens(settings, keys),
         blobs=blobs,
+        pending_blobs=pending,
         queue_app=app,
         queue=queue,
-        embedder=embedder,
+        embedders=embedders,
         workspaces=WorkspaceService(database, queue),
-        documents=DocumentService(database, blobs, queue, max_upload_bytes=settings.max_upload_bytes),
-        ingestion=IngestionService(database, blobs, embedder, _parse_limits(settings)),
+        documents=DocumentService(database, blobs, pending, queue, max_upload_bytes=settings.max_upload_bytes),
+        ingestion=IngestionService(database, blobs, embedders, _parse_limits(settings)),
         retrieval=retrieval,
         answering=AnsweringService(
-            database, retrieval, embedder, max_question_characters=settings.max_question_characters
+            database, retrieval, embedders.local, max_question_characters=settings.max_question_characters
         ),
     )
 

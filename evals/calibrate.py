@@ -71,7 +71,7 @@ async def examples_of(services: Services, labelled: LabelledSet, loaded: LoadedS
     Questions whose evidence is a whole file are left out.
     """
     chosen = [each for each in labelled.questions if in_half(each.id, "tuning") and _is_fit_for_tuning(each)]
-    reader = ExtractiveReader(services.embedder, load_thresholds())
+    reader = ExtractiveReader(services.embedders.local, load_thresholds())
     examples = []
     for count, question in enumerate(chosen, 1):
         example = await _example(services, reader, loaded, with_one_name(loaded, question))

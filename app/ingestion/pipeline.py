@@ -19,7 +19,7 @@ from app.ingestion.errors import ClaimLostError
 from app.ingestion.parsing.isolation import parse_isolated
 from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
 from app.ingestion.repository import Claim
-from app.llm.types import Embedder
+from app.llm.embedders import Embedders
 
 log = structlog.get_logger(__name__)
 
@@ -41,10 +41,11 @@ class Finished:
 class IngestionService:
     """Makes stored files searchable. Running it again for the same content changes nothing."""
 
-    def __init__(self, database: Database, blobs: BlobStore, embedder: Embedder, limits: ParseLimits) -> None:
+    def __init__(self, database: Database, blobs: BlobStore, embedders: Embedders, limits: ParseLimits) -> None:
         self._database = database
         self._blobs = blobs
-        self._embedder = embedder
+        self._embedders = embedders
+        self._embedder = embedders.configured
         self._limits = limits
 
     async def run(self, scope: WorkspaceScope, sha256: str) -> Finished | None:
@@ -105,7 +106,9 @@ class IngestionService:
     async def _chunk(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> tuple[Chunk, ...]:
         async with self._database.workspace(scope) as session:
             await repository.advance(session, scope, held, Status.CHUNKING, done=0, total=len(parsed.pages))
-        chunks = await asyncio.to_thread(chunk, parsed.pages, self._embedder.count_tokens, seconds=self._limits.seconds)
+        chunks = await asyncio.to_thread(
+            chunk, parsed.pages, self._embedders.count_tokens, seconds=self._limits.seconds
+        )
         if not chunks:
             raise ParseFailure(ParseReason.NO_TEXT)
         return chunks

@@ -6,7 +6,18 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from app.core.errors import AppError
+
 Vectors = NDArray[np.float32]
+
+
+class InputRefusedError(AppError):
+    """A model refuses one text, most often because it is too long for it; halves of the text may pass.
+
+    The message never holds the text.
+    """
+
+    code, status, title = "input_refused", 422, "Text refused by the model"
 
 
 class Embedder(Protocol):
@@ -28,8 +39,4 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of a question: shape `(dimension,)`."""
-        ...
-
-    def count_tokens(self, text: str) -> int:
-        """Return how many tokens of this model the text has, without the two that frame it. Never cut off."""
         ...

@@ -5,7 +5,7 @@ from app.core.identifiers import extract_identifiers
 from app.core.ids import ChunkId
 from app.core.tenancy import WorkspaceScope
 from app.db.session import Database
-from app.llm.types import Embedder
+from app.llm.embedders import Embedders
 from app.retrieval import repository
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
@@ -18,13 +18,13 @@ class RetrievalService:
     def __init__(
         self,
         database: Database,
-        embedder: Embedder,
+        embedders: Embedders,
         *,
         max_query_characters: int,
         settings: FusionSettings | None = None,
     ) -> None:
         self._database = database
-        self._embedder = embedder
+        self._embedders = embedders
         self._max_query_characters = max_query_characters
         self._settings = settings or FusionSettings()
 
@@ -42,8 +42,9 @@ class RetrievalService:
         text = clean_query(query)
         if len(text) > self._max_query_characters:
             raise InvalidRequestError(f"The query is longer than {self._max_query_characters} characters.")
-        vector = await self._embedder.embed_query(text)  # before the transaction: no connection waits for a model
-        hybrid = HybridQuery(text, extract_identifiers(text), vector, self._embedder.model_id)
+        embedder = self._embedders.configured
+        vector = await embedder.embed_query(text)  # before the transaction: no connection waits for a model
+        hybrid = HybridQuery(text, extract_identifiers(text), vector, embedder.model_id)
         async with self._database.workspace(scope) as session:
             return await repository.find_passages(session, scope, hybrid, self._settings, limit)
 

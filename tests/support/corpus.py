@@ -33,6 +33,9 @@ class WordEmbedder:
         """Return the number of words."""
         return len(text.split())
 
+    def close(self) -> None:
+        """Hold nothing."""
+
     def _vector(self, text: str) -> Vectors:
         vector = np.full(self.dimension, 0.01, dtype=np.float32)
         for stem in content_stems(text) or {text}:

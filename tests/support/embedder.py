@@ -26,6 +26,9 @@ class HashEmbedder:
         """Return the number of words."""
         return len(text.split())
 
+    def close(self) -> None:
+        """Hold nothing."""
+
     def _vector(self, text: str) -> Vectors:
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
         vector = np.random.default_rng(seed).standard_normal(self.dimension).astype(np.float32)

@@ -6,17 +6,18 @@ from app.answering.service import AnsweringService
 from app.bootstrap import Services
 from app.ingestion.parsing.types import ParseLimits
 from app.ingestion.pipeline import IngestionService
+from app.llm.embedders import Embedders
 from app.retrieval.service import RetrievalService
 from tests.support.corpus import Corpus, WordEmbedder
 
 
 @pytest.fixture(scope="session")
 def answering(services: Services) -> AnsweringService:
-    embedder = WordEmbedder()
+    embedders = Embedders(WordEmbedder())
     return AnsweringService(
         services.database,
-        RetrievalService(services.database, embedder, max_query_characters=4_000),
-        embedder,
+        RetrievalService(services.database, embedders, max_query_characters=4_000),
+        embedders.local,
         max_question_characters=4_000,
     )
 
@@ -26,4 +27,6 @@ def corpus(services: Services) -> Corpus:
     limits = ParseLimits(
         seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=100, max_characters=1_000_000, max_unpacked_bytes=2**29
     )
-    return Corpus(services.documents, IngestionService(services.database, services.blobs, WordEmbedder(), limits))
+    return Corpus(
+        services.documents, IngestionService(services.database, services.blobs, Embedders(WordEmbedder()), limits)
+    )

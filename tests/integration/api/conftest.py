@@ -14,6 +14,7 @@ from app.api.main import create_app
 from app.bootstrap import Services, compose_services
 from app.db.engine import create_engine
 from app.db.session import Database
+from app.llm.embedders import Embedders
 from tests.support.api import Caller
 from tests.support.embedder import HashEmbedder
 
@@ -44,7 +45,9 @@ async def owner(caller: Caller) -> Caller:
 async def live(services: Services, owner: Caller) -> AsyncIterator[Caller]:
     """The owner, over a real socket, on a service with few database connections."""
     engine = create_engine(services.settings.database_url.get_secret_value(), pool_size=5)
-    few = compose_services(services.settings, Database(engine), services.redis, services.keys, HashEmbedder())
+    few = compose_services(
+        services.settings, Database(engine), services.redis, services.keys, Embedders(HashEmbedder())
+    )
     async with served(create_app(few)) as client:
         yield Caller(client, owner.issuer, owner.subject, owner.workspace_id)
     await engine.dispose()

@@ -11,7 +11,7 @@ import io
 import pkgutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
 from uuid import uuid4
@@ -54,10 +54,13 @@ READS = {
     "documents.find", "documents.page", "documents.find_named", "documents.find_content", "documents.find_version",
     "documents.find_page", "documents.lone_contents", "answering.find_claims", "answering.hold_readable",
     "retrieval.find_passages", "retrieval.find_chunk", "workspaces.list_members", "workspaces.blob_keys",
+    "documents.lock_pending_blobs",
 }  # fmt: skip
 COUNTS: Mapping[str, object] = {
     "documents.count_dependents": dict.fromkeys(("versions", "citations", "pages", "chunks", "embeddings"), 0),
     "documents.same_content_readable": False,
+    "documents.attach_pending_blob": False,
+    "documents.blobs_in_use": [],
     "ingestion.attempts_of": None,
     "workspaces.role_of": None,
 }
@@ -120,7 +123,8 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
     citation = answer.claims[0].citations[0]
     invitation = await services.workspaces.invite(tenant.scope, Role.OWNER)
     await tenants.member(tenant)
-    vector = await services.embedder.embed_query(word)
+    embedder = services.embedders.configured
+    vector = await embedder.embed_query(word)
     arguments = {
         "workspace_id": tenant.workspace.id, "user_id": tenant.owner.id, "owner": tenant.owner.id, "user": tenant.owner,
         "issuer": tenant.owner.issuer, "subject": tenant.owner.subject, "role": Role.OWNER, "users": [tenant.owner.id],
@@ -133,10 +137,10 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         "chunk_id": citation.chunk_id, "ids": [citation.chunk_id], "answer_id": answer.id,
         "conversation_id": conversation,
         "answer": answer, "context": [citation.chunk_id], "held": Claim(digest, 1, 1, "key", "text/plain"), "done": 1,
-        "total": 1, "reason": "corrupt", "detail": "words", "model": services.embedder.model_id, "chunk_count": 9,
+        "total": 1, "reason": "corrupt", "detail": "words", "model": embedder.model_id, "chunk_count": 9,
         "parsed": ParsedDocument((ParsedPage(1, "1", "text", (), has_text=True),), (), "1"), "parser_version": "1",
         "chunker_version": "1", "chunks": (Chunk(7, 0, 4, "text", "", 1, 1, 1),), "vectors": np.array([vector]),
-        "query": HybridQuery(f"{word} {QUESTION}", ["2.13"], vector, services.embedder.model_id),
+        "query": HybridQuery(f"{word} {QUESTION}", ["2.13"], vector, embedder.model_id),
         "settings": FusionSettings(),
     }  # fmt: skip
     async with services.database.workspace(tenant.scope) as session:
@@ -145,6 +149,7 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         session.add(
             models.DeadLetter(**mine, id=uuid4(), task="ingest", payload={}, reason=word, detail="words", attempts=3)
         )
+    arguments |= {"key": word, "keys": [word], "within": timedelta(minutes=30)}
     ids = (uploaded.document_id, uploaded.version_id, tenant.workspace.id, tenant.owner.id, conversation)
     return Victim(tenant, arguments, (word, digest, *(str(each) for each in ids)))
 

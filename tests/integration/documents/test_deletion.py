@@ -13,6 +13,7 @@ from app.db.models import AnswerCitation, Chunk, ChunkEmbedding, Content, Docume
 from app.documents.types import Outcome, Visibility
 from app.ingestion.parsing.types import ParseLimits
 from app.ingestion.pipeline import IngestionService
+from app.llm.embedders import Embedders
 from app.retrieval.service import RetrievalService
 from app.worker.tasks import remove_blobs
 from tests.support.corpus import Corpus, WordEmbedder
@@ -96,17 +97,17 @@ async def test_a_hidden_document_keeps_its_bytes_when_a_shared_one_is_deleted(
 async def test_quotes_in_stored_answers_go_with_their_document(
     shelf: Shelf, tenant: Tenant, services: Services
 ) -> None:
-    embedder, database = WordEmbedder(), services.database
+    embedders, database = Embedders(WordEmbedder()), services.database
     answering = AnsweringService(
         database,
-        RetrievalService(database, embedder, max_query_characters=4_000),
-        embedder,
+        RetrievalService(database, embedders, max_query_characters=4_000),
+        embedders.local,
         max_question_characters=4_000,
     )
     limits = ParseLimits(
         seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=10_000, max_unpacked_bytes=2**29
     )
-    corpus = Corpus(services.documents, IngestionService(database, services.blobs, embedder, limits))
+    corpus = Corpus(services.documents, IngestionService(database, services.blobs, embedders, limits))
     made = await corpus.add(tenant.scope, "bridge.txt", BRIDGE)
     answer = await answering.answer(tenant.scope, Ask("When was the bridge over the Salm opened?"))
     cited = await shelf.count(tenant.scope, AnswerCitation)

@@ -18,6 +18,7 @@ from app.ingestion.chunking import CHUNKER_VERSION
 from app.ingestion.embedding import InvalidEmbeddingsError
 from app.ingestion.parsing.types import PARSER_VERSION, ParseLimits
 from app.ingestion.pipeline import MAX_ATTEMPTS, IngestionService
+from app.llm.embedders import Embedders
 from app.llm.types import Vectors
 from tests.support.documents import Shelf, digest, long_text, prose
 from tests.support.embedder import HashEmbedder
@@ -66,7 +67,7 @@ class SlowEmbedder(HashEmbedder):
 
 
 def pipeline(services: Services, embedder: HashEmbedder) -> IngestionService:
-    return IngestionService(services.database, services.blobs, embedder, LIMITS)
+    return IngestionService(services.database, services.blobs, Embedders(embedder), LIMITS)
 
 
 async def rows(shelf: Shelf, scope: WorkspaceScope) -> tuple[Sequence[Page], Sequence[Chunk], Sequence[ChunkEmbedding]]:
@@ -331,7 +332,7 @@ async def test_a_text_that_takes_too_long_to_cut_fails_as_a_timeout(shelf: Shelf
     data, slow = b"- a\n" * 10_000, SlowEmbedder()
     made = await shelf.upload(tenant.scope, "items.md", data)
     limits = dataclasses.replace(LIMITS, seconds=4)
-    service = IngestionService(shelf.services.database, shelf.services.blobs, slow, limits)
+    service = IngestionService(shelf.services.database, shelf.services.blobs, Embedders(slow), limits)
     finished = await service.run(tenant.scope, digest(data))
     assert slow.counted > 0
     assert finished is not None

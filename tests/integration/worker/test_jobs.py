@@ -12,6 +12,7 @@ from app.db.models import Content
 from app.documents.types import Status
 from app.ingestion.parsing.types import ParseLimits
 from app.ingestion.pipeline import MAX_ATTEMPTS, IngestionService
+from app.llm.embedders import Embedders
 from app.llm.types import Vectors
 from app.worker.sweep import sweep
 from app.worker.tasks import ingest
@@ -107,7 +108,7 @@ async def test_an_error_of_ours_is_tried_again_later_and_then_ends(
     limits = ParseLimits(
         seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000, max_unpacked_bytes=2**29
     )
-    broken = IngestionService(services.database, services.blobs, BrokenEmbedder(), limits)
+    broken = IngestionService(services.database, services.blobs, Embedders(BrokenEmbedder()), limits)
     uploaded = await shelf.upload(tenant.scope, "a.txt", prose("a"))
     (job,) = await shelf.jobs(tenant.scope)
     for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -128,7 +129,7 @@ async def test_an_error_of_ours_does_not_hold_the_work_that_was_asked_for_meanwh
     limits = ParseLimits(
         seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000, max_unpacked_bytes=2**29
     )
-    broken = IngestionService(services.database, services.blobs, BrokenEmbedder(), limits)
+    broken = IngestionService(services.database, services.blobs, Embedders(BrokenEmbedder()), limits)
     await shelf.upload(tenant.scope, "a.txt", prose("a"))
     (job,) = await shelf.jobs(tenant.scope)
     await ingest(context_of(replace(services, ingestion=broken), job["id"]), **job["args"])

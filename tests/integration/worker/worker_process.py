@@ -12,6 +12,7 @@ from app.bootstrap import compose_services
 from app.core.config import Settings, load_settings
 from app.db.engine import create_engine
 from app.db.session import Database
+from app.llm.embedders import Embedders
 from app.llm.types import Vectors
 from app.redis.client import connect
 from app.telemetry.logging import configure_logging
@@ -47,7 +48,7 @@ async def run(settings: Settings, seconds_a_batch: float) -> None:
     redis = connect(settings.redis_cache_url.get_secret_value(), settings.redis_limits_url.get_secret_value())
     async with httpx.AsyncClient() as http:
         keys = JwksCache(http, issuer=settings.oidc_issuer, jwks_url="", algorithms=settings.oidc_algorithms)
-        services = compose_services(settings, Database(engine), redis, keys, PacedEmbedder(seconds_a_batch))
+        services = compose_services(settings, Database(engine), redis, keys, Embedders(PacedEmbedder(seconds_a_batch)))
         await work(services, TIMING)
         await keys.aclose()
     await redis.aclose()
