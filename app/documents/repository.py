@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, select, tuple_, update
@@ -12,7 +12,17 @@ from sqlalchemy.orm import aliased
 
 from app.core.ids import DocumentId, UserId, VersionId
 from app.core.tenancy import WorkspaceScope
-from app.db.models import AnswerCitation, Chunk, ChunkEmbedding, Content, Document, DocumentGrant, Page, Version
+from app.db.models import (
+    AnswerCitation,
+    Chunk,
+    ChunkEmbedding,
+    Content,
+    Document,
+    DocumentGrant,
+    Page,
+    PendingBlob,
+    Version,
+)
 from app.db.session import in_workspace
 from app.documents.access import readable
 from app.documents.types import Status, Visibility
@@ -226,3 +236,34 @@ async def delete_document(
     """Delete a document with its versions, grants and citations, then the contents that were its alone."""
     await session.execute(delete(Document).where(in_workspace(Document, scope), Document.id == document_id))
     await session.execute(delete(Content).where(in_workspace(Content, scope), Content.sha256.in_(sha256s)))
+
+
+async def add_pending_blobs(session: AsyncSession, scope: WorkspaceScope, keys: Sequence[str]) -> None:
+    """Note keys whose bytes no content refers to yet, or any more."""
+    rows = [{"workspace_id": scope.workspace_id, "blob_key": key} for key in keys]
+    await session.execute(upsert(PendingBlob).values(rows).on_conflict_do_nothing())
+
+
+async def attach_pending_blob(session: AsyncSession, scope: WorkspaceScope, key: str, *, within: timedelta) -> bool:
+    """Forget a key that was noted at most that long ago, by the database's clock; tell whether it was so."""
+    # The clock of this moment, not of the transaction's begin, which may have waited for its turn.
+    young = PendingBlob.created_at > func.clock_timestamp() - within
+    query = delete(PendingBlob).where(in_workspace(PendingBlob, scope), PendingBlob.blob_key == key, young)
+    return await session.scalar(query.returning(PendingBlob.blob_key)) is not None
+
+
+async def lock_pending_blobs(session: AsyncSession, scope: WorkspaceScope, keys: Sequence[str]) -> Sequence[str]:
+    """Hold the rows of keys until the end of the transaction; return those that are there."""
+    query = select(PendingBlob.blob_key).where(in_workspace(PendingBlob, scope), PendingBlob.blob_key.in_(keys))
+    return (await session.scalars(query.order_by(PendingBlob.blob_key).with_for_update())).all()
+
+
+async def blobs_in_use(session: AsyncSession, scope: WorkspaceScope, keys: Sequence[str]) -> Sequence[str]:
+    """Return those keys that a content refers to."""
+    query = select(Content.blob_key).where(in_workspace(Content, scope), Content.blob_key.in_(keys))
+    return (await session.scalars(query)).all()
+
+
+async def forget_pending_blobs(session: AsyncSession, scope: WorkspaceScope, keys: Sequence[str]) -> None:
+    """Forget keys; those that are not noted are no error."""
+    await session.execute(delete(PendingBlob).where(in_workspace(PendingBlob, scope), PendingBlob.blob_key.in_(keys)))

@@ -19,6 +19,7 @@ from app.documents.access import require_change
 from app.documents.constraints import refusal
 from app.documents.errors import NotFailedError
 from app.documents.media_types import MediaType, kind_of_text
+from app.documents.pending_blobs import PendingBlobs
 from app.documents.repository import DocumentRow
 from app.documents.storage import BlobStore
 from app.documents.types import (
@@ -45,11 +46,14 @@ _WATCH_SLOWEST_SECONDS = 2.0
 class DocumentService:
     """Uploads, reads, changes and deletes documents of one workspace at a time."""
 
-    def __init__(self, database: Database, blobs: BlobStore, queue: JobQueue, *, max_upload_bytes: int) -> None:
+    def __init__(
+        self, database: Database, blobs: BlobStore, pending: PendingBlobs, queue: JobQueue, *, max_upload_bytes: int
+    ) -> None:
         self._database = database
         self._blobs = blobs
+        self._pending = pending
         self._queue = queue
-        self._uploads = Uploads(database, blobs, queue, max_upload_bytes=max_upload_bytes)
+        self._uploads = Uploads(database, blobs, pending, queue, max_upload_bytes=max_upload_bytes)
 
     async def upload(self, scope: WorkspaceScope, upload: Upload) -> UploadResult:
         """Take in a file; see `Uploads.take`."""
@@ -173,6 +177,7 @@ class DocumentService:
             removed = await repository.count_dependents(session, scope, document_id, lost)
             await repository.delete_document(session, scope, document_id, sha256s)
             if keys:
+                await self._pending.condemn(session, scope, keys)
                 await self._queue.remove_blobs(session, RemoveBlobsPayload(workspace_id=scope.workspace_id, keys=keys))
         return DeletionReceipt(document_id, {"documents": 1, **removed, "blobs": len(lost)})
 

@@ -106,6 +106,12 @@ def new_key(workspace_id: WorkspaceId) -> str:
     return f"{workspace_id}/{new_id()}"
 
 
+def is_key_of(workspace_id: WorkspaceId, key: str) -> bool:
+    """Tell whether a key is one that `new_key` makes for this workspace: nobody reaches bytes of another by a key."""
+    folder, _, name = key.partition("/")
+    return folder == str(workspace_id) and bool(name) and "/" not in name
+
+
 async def finish_though_cancelled(work: Awaitable[object]) -> None:
     """Wait for what must not stay half done, even when this task is cancelled meanwhile or was before."""
     with anyio.CancelScope(shield=True):

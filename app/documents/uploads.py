@@ -23,6 +23,7 @@ from app.documents import repository
 from app.documents.constraints import refusal
 from app.documents.errors import DocumentTooLargeError, EmptyDocumentError
 from app.documents.media_types import MediaType, sniff
+from app.documents.pending_blobs import PendingBlobs
 from app.documents.storage import BlobStore, finish_though_cancelled, new_key
 from app.documents.types import Outcome, Status, Upload, UploadResult, Visibility
 from app.jobs.payloads import IngestPayload
@@ -64,9 +65,12 @@ class _UnknownBytesError(Exception):
 class Uploads:
     """Takes in files of one workspace at a time. Taking in the same file again changes nothing."""
 
-    def __init__(self, database: Database, blobs: BlobStore, queue: JobQueue, *, max_upload_bytes: int) -> None:
+    def __init__(
+        self, database: Database, blobs: BlobStore, pending: PendingBlobs, queue: JobQueue, *, max_upload_bytes: int
+    ) -> None:
         self._database = database
         self._blobs = blobs
+        self._pending = pending
         self._queue = queue
         self._max_upload_bytes = max_upload_bytes
 
@@ -87,15 +91,16 @@ class Uploads:
             return await self._store_and_attach(scope, upload, received)
 
     async def _store_and_attach(self, scope: WorkspaceScope, upload: Upload, received: _Received) -> UploadResult:
-        """Store the bytes, then write the rows; bytes that no row refers to in the end are removed again."""
+        """Note the key, store the bytes, write the rows; bytes that no row refers to in the end are removed again."""
         key, used = new_key(scope.workspace_id), None
         try:
+            await self._pending.expect(scope, key)
             await self._blobs.put(key, upload.file)
             attached = await self._attach(scope, received, key)
             used = attached.blob_key
         finally:
             if used != key:
-                await finish_though_cancelled(self._remove_unless_used(scope, received.sha256, key))
+                await finish_though_cancelled(self._remove_unless_used(scope, key))
         return attached.result
 
     async def _attach(self, scope: WorkspaceScope, received: _Received, blob_key: str | None) -> _Attached:
@@ -110,16 +115,12 @@ class Uploads:
                 raise refused from error
             raise
 
-    async def _remove_unless_used(self, scope: WorkspaceScope, sha256: str, key: str) -> None:
+    async def _remove_unless_used(self, scope: WorkspaceScope, key: str) -> None:
         """Remove stored bytes unless their row is there: a commit whose reply was lost may have made it."""
         try:
-            async with self._database.workspace(scope) as session:
-                await lock_documents(session, scope)  # waits for the transaction whose end is unknown
-                content = await repository.find_content(session, scope, sha256)
-            if content is None or content.blob_key != key:
-                await self._blobs.remove([key])
+            await self._pending.sweep(scope, [key])
         except UnavailableError:
-            log.warning("upload.bytes_left_behind", key=key)
+            log.warning("upload.bytes_left_to_sweep", key=key)
 
     def _inspect(self, upload: Upload) -> _Received:
         name = clean_name(upload.name)
@@ -143,6 +144,7 @@ class Uploads:
             return content
         if blob_key is None:
             raise _UnknownBytesError
+        await self._pending.attach(session, scope, blob_key)
         content = Content(
             workspace_id=scope.workspace_id,
             sha256=received.sha256,
