@@ -2,16 +2,9 @@
 
 import numpy as np
 
-from app.core.errors import UnavailableError
-from app.llm.types import Vectors
+from app.llm.types import InvalidEmbeddingsError, Vectors
 
 _NORM_TOLERANCE = 0.01
-
-
-class InvalidEmbeddingsError(UnavailableError):
-    """The embedder returned vectors that cannot be used; nothing of them was stored."""
-
-    code, title = "invalid_embeddings", "Embedding failed"
 
 
 def check_embeddings(vectors: Vectors, *, expected_count: int, dimension: int) -> Vectors:

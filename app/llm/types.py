@@ -6,18 +6,38 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from app.core.errors import AppError
+from app.core.errors import AppError, UnavailableError
 
 Vectors = NDArray[np.float32]
 
 
 class InputRefusedError(AppError):
-    """A model refuses one text, most often because it is too long for it; halves of the text may pass.
+    """A model refuses some texts, most often because they are too long for it; halves of a text may pass.
 
-    The message never holds the text.
+    Args:
+        detail: What to tell; never holds a text.
+        positions: Which of the texts that were given are refused, ascending.
+        vectors: The vectors of all the texts, where a refused one has zeros, so that nothing is paid for twice.
     """
 
     code, status, title = "input_refused", 422, "Text refused by the model"
+
+    def __init__(self, detail: str, positions: tuple[int, ...], vectors: Vectors) -> None:
+        super().__init__(detail)
+        self.positions = positions
+        self.vectors = vectors
+
+
+class InvalidEmbeddingsError(UnavailableError):
+    """The embedder returned vectors that cannot be used; nothing of them was stored."""
+
+    code, title = "invalid_embeddings", "Embedding failed"
+
+
+class ModelSetupError(UnavailableError):
+    """A model cannot be used the way it is set up, such as with a wrong key; only an operator can help."""
+
+    title = "Model not usable"
 
 
 class Embedder(Protocol):
@@ -34,9 +54,15 @@ class Embedder(Protocol):
         ...
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
-        """Return one unit vector for each text, in order: shape `(len(texts), dimension)`."""
+        """Return one unit vector for each text, in order: shape `(len(texts), dimension)`.
+
+        Raises:
+            InputRefusedError: Some texts are refused; carries the vectors of the others.
+            InvalidEmbeddingsError: The model gave something that cannot be used.
+            UnavailableError: The model is out of reach.
+        """
         ...
 
     async def embed_query(self, text: str) -> Vectors:
-        """Return the unit vector of a question: shape `(dimension,)`."""
+        """Return the unit vector of a question: shape `(dimension,)`; raises what `embed_passages` raises."""
         ...

@@ -13,7 +13,10 @@ import structlog
 from structlog.typing import EventDict, ExcInfo, Processor, WrappedLogger
 
 # Some of these write addresses with their queries, or at debug level whole answers.
-_NOISY = dict.fromkeys(("httpx", "httpcore", "uvicorn.access", "sse_starlette", "python_multipart"), logging.WARNING)
+_NOISY = dict.fromkeys(
+    ("httpx", "httpx2", "httpcore", "httpcore2", "openai", "uvicorn.access", "sse_starlette", "python_multipart"),
+    logging.WARNING,
+)
 _MAX_FRAMES = 30
 
 

@@ -15,11 +15,10 @@ from app.core.tenancy import WorkspaceScope
 from app.db.models import Chunk, ChunkEmbedding, Content, Page
 from app.documents.types import Status
 from app.ingestion.chunking import CHUNKER_VERSION
-from app.ingestion.embedding import InvalidEmbeddingsError
 from app.ingestion.parsing.types import PARSER_VERSION, ParseLimits
 from app.ingestion.pipeline import MAX_ATTEMPTS, IngestionService
 from app.llm.embedders import Embedders
-from app.llm.types import Vectors
+from app.llm.types import InvalidEmbeddingsError, Vectors
 from tests.support.documents import Shelf, digest, long_text, prose
 from tests.support.embedder import HashEmbedder
 from tests.support.tenants import Tenant

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from app.ingestion.embedding import InvalidEmbeddingsError, check_embeddings
-from app.llm.types import Vectors
+from app.ingestion.embedding import check_embeddings
+from app.llm.types import InvalidEmbeddingsError, Vectors
 
 UNIT = np.eye(3, dtype=np.float32)
 
