@@ -30,6 +30,6 @@ class HashEmbedder:
         """Hold nothing."""
 
     def _vector(self, text: str) -> Vectors:
-        seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+        seed = int.from_bytes(hashlib.sha256(text.encode("utf-8", "replace")).digest()[:8])
         vector = np.random.default_rng(seed).standard_normal(self.dimension).astype(np.float32)
         return vector / np.linalg.norm(vector)

@@ -1,0 +1,1 @@
+"""Adapters of models that run elsewhere. Only here is a provider's library known."""
