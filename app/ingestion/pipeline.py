@@ -1,75 +1,114 @@
 """What happens to a stored file, from top to bottom: claim, parse, chunk, embed, swap in."""
 
 import asyncio
-from dataclasses import dataclass
+import contextlib
+import dataclasses
+import threading
+from collections.abc import AsyncGenerator, Iterator, Sequence
 
 import structlog
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.errors import NotFoundError, UnavailableError
 from app.core.tenancy import WorkspaceScope
+from app.core.tokens import TokenCounter
 from app.db.locks import lock_documents
 from app.db.session import Database
 from app.documents.media_types import MediaType
 from app.documents.storage import BlobStore, finish_though_cancelled
 from app.documents.types import Status
 from app.ingestion import repository
-from app.ingestion.chunking import CHUNKER_VERSION, Chunk, chunk
-from app.ingestion.embedding import check_embeddings
-from app.ingestion.errors import ClaimLostError
+from app.ingestion.batches import batches_by_length, in_batches, page_batches
+from app.ingestion.chunking import Chunk, chunk
+from app.ingestion.cutting import MAX_CHARACTERS
+from app.ingestion.embedding import EmbeddedChunks, embedded
+from app.ingestion.errors import ClaimLostError, PassageRefusedError
+from app.ingestion.lease import Timing, while_held
+from app.ingestion.overlap import OneBehind
 from app.ingestion.parsing.isolation import parse_isolated
-from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
-from app.ingestion.repository import Claim
+from app.ingestion.parsing.types import ParsedDocument, ParsedPage, ParseFailure, ParseLimits, ParseReason
+from app.ingestion.types import Busy, Claim, Finished, OthersWait, PendingChunk, Yielded, nobody_waits
+from app.jobs import dead_letters
+from app.jobs.payloads import IngestPayload, TaskName
 from app.llm.embedders import Embedders
+from app.llm.types import Embedder
+
+__all__ = ["MAX_ATTEMPTS", "Busy", "Finished", "IngestionService", "Timing", "Yielded"]
 
 log = structlog.get_logger(__name__)
 
-# A file whose processing ended a worker this often is given up, so that it cannot stop the others for ever.
+# A file whose processing ended a worker this often without progress is given up: it must not stop the others for ever.
 MAX_ATTEMPTS = 3
-# Chunks in one transaction: progress is visible often, and a transaction stays short.
-_BATCH = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """How a run ended, for the log: ids and counts only."""
-
-    status: Status
-    chunks: int
-    reason: str | None
+# Chunks in one statement: 0.1 s of the database's time, most of it for the indexes of words.
+_CHUNKS_AT_ONCE = 400
+# Chunks that are read back at once, half a megabyte; batches are cut from them by length.
+_WINDOW = 512
 
 
 class IngestionService:
-    """Makes stored files searchable. Running it again for the same content changes nothing."""
+    """Makes stored files searchable. Running it again for the same content changes nothing.
 
-    def __init__(self, database: Database, blobs: BlobStore, embedders: Embedders, limits: ParseLimits) -> None:
+    Args:
+        database: Where everything is stored.
+        blobs: Where the files are.
+        embedders: The models that this process can run.
+        limits: The most that reading one file may take.
+        max_passages: Most passages that one file is cut into.
+        timing: The times of a claim.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        blobs: BlobStore,
+        embedders: Embedders,
+        limits: ParseLimits,
+        *,
+        max_passages: int = 50_000,
+        timing: Timing = Timing(),  # noqa: B008 (immutable)
+    ) -> None:
         self._database = database
         self._blobs = blobs
         self._embedders = embedders
-        self._embedder = embedders.configured
         self._limits = limits
+        self._max_passages = max_passages
+        self._timing = timing
 
-    async def run(self, scope: WorkspaceScope, sha256: str) -> Finished | None:
-        """Process one content to its end; None when there was nothing to do or the claim was lost.
+    async def run(
+        self, scope: WorkspaceScope, sha256: str, others_wait: OthersWait = nobody_waits
+    ) -> Finished | Yielded | Busy | None:
+        """Process one content to its end, or until others wait for this worker.
 
-        A file that cannot be read ends as failed with a typed reason. When the run is cancelled, the content waits
-        again, and the attempt does not count.
-        Other errors, whose reason is ours, pass to the job: it asks `after_error` what comes next.
+        A file that cannot be read ends as failed with a typed reason. When the run is cancelled or makes way, the
+        content waits again, and the attempt does not count. Other errors, whose reason is ours, pass to the job: it
+        asks `after_error` what comes next.
+
+        Returns:
+            `Busy` while another worker holds the content; None when there was nothing to do, when the claim was lost
+            to another worker, and when the document was deleted meanwhile.
         """
         async with self._database.workspace(scope) as session:
-            held = await repository.claim(session, scope, sha256)
-        if held is None:
-            return None
+            held = await repository.claim(session, scope, sha256, self._timing.lease)
+        if not isinstance(held, Claim):
+            return held
         try:
-            return await self._process(scope, held)
+            work = self._process(scope, held, others_wait)
+            ended = await while_held(self._database, scope, held, self._timing, work)
         except ClaimLostError:
             log.info("ingestion.claim_lost", workspace_id=str(scope.workspace_id), content=sha256)
             return None
         except asyncio.CancelledError:
-            await finish_though_cancelled(self._release(scope, held))
+            await finish_though_cancelled(self._release(scope, held, counts=False))
             raise
+        except Exception:
+            await self._release(scope, held, counts=True)
+            raise
+        if isinstance(ended, Yielded):
+            await self._release(scope, held, counts=False)
+        return ended
 
     async def after_error(self, scope: WorkspaceScope, sha256: str) -> int | None:
-        """Return how often a content has been tried, for another try; None when it has ended.
+        """Return how often a content has been tried since its last progress; None when it has ended.
 
         The last try that failed for a reason of ours ends it as failed.
         """
@@ -77,89 +116,200 @@ class IngestionService:
             attempts = await repository.attempts_of(session, scope, sha256)
         if attempts is None or attempts < MAX_ATTEMPTS:
             return attempts
-        async with self._database.workspace(scope) as session:
-            held = await repository.claim(session, scope, sha256)
-            if held is not None:
-                detail = "The file could not be processed. Try again later."
-                await repository.fail(session, scope, held, reason="internal", detail=detail)
+        detail = "The file could not be processed. Try again later."
+        await self.give_up(scope, sha256, reason="internal", detail=detail)
         return None
 
-    async def _process(self, scope: WorkspaceScope, held: Claim) -> Finished:
+    async def give_up(self, scope: WorkspaceScope, sha256: str, *, reason: str, detail: str) -> None:
+        """End a content as failed for a reason of ours, for operators to look at and to try again.
+
+        Nothing happens when it has ended already, is gone, or is held by a worker that lives.
+        """
+        async with self._database.workspace(scope) as session:
+            held = await repository.claim(session, scope, sha256, self._timing.lease)
+            if isinstance(held, Claim):
+                await self._bury(session, scope, held, reason, detail)
+
+    async def _process(self, scope: WorkspaceScope, held: Claim, others_wait: OthersWait) -> Finished | Yielded:
         if held.attempts > MAX_ATTEMPTS:
             detail = "Processing this file stopped the worker several times. It was given up."
-            return await self._fail(scope, held, "worker_lost", detail)
+            return await self._fail_by_us(scope, held, "worker_lost", detail)
         try:
-            data = await self._blobs.read(held.blob_key)
-            parsed = await parse_isolated(data, MediaType(held.media_type), self._limits)
-            chunks = await self._chunk(scope, held, parsed)
+            if not held.text_stored:
+                await self._make_text(scope, held, await self._read(held))
+            return await self._make_searchable(scope, held, others_wait)
         except ParseFailure as failure:
-            return await self._fail(scope, held, failure.reason, failure.detail)
+            return await self._fail_by_file(scope, held, failure)
         except NotFoundError:
             detail = "The stored file is gone. Delete the document and upload it again."
-            return await self._fail(scope, held, "file_missing", detail)
-        await self._store_text(scope, held, parsed, total=len(chunks))
-        for start in range(0, len(chunks), _BATCH):
-            await self._store_batch(scope, held, parsed, chunks[start : start + _BATCH], total=len(chunks))
-        await self._swap_in(scope, held, parsed, len(chunks))
-        return Finished(Status.READY, len(chunks), None)
+            return await self._fail_by_us(scope, held, "file_missing", detail)
+        except PassageRefusedError as refused:
+            detail = (
+                f"The passage on page {refused.page} could not be embedded: the embedding model gives no usable result "
+                "for it. Try again later, or change this page and upload the file again."
+            )
+            return await self._fail_by_us(scope, held, "embedding_failed", detail)
 
-    async def _chunk(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> tuple[Chunk, ...]:
+    async def _read(self, held: Claim) -> ParsedDocument:
+        data = await self._blobs.read(held.blob_key)
+        return await parse_isolated(data, MediaType(held.media_type), self._limits)
+
+    async def _make_text(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> None:
+        """Store pages and chunks, in batches, and last the mark that they are complete."""
         async with self._database.workspace(scope) as session:
-            await repository.advance(session, scope, held, Status.CHUNKING, done=0, total=len(parsed.pages))
-        chunks = await asyncio.to_thread(
-            chunk, parsed.pages, self._embedders.count_tokens, seconds=self._limits.seconds
-        )
+            await repository.advance(session, scope, held, Status.CHUNKING, done=0, total=0)
+        await self._store_pages(scope, held, parsed.pages)
+        parsed = _without_boxes(parsed)
+        chunks = await self._cut(parsed)
+        await self._store_chunks(scope, held, chunks)
+        async with self._database.workspace(scope) as session:
+            await repository.finish_text(session, scope, held, parsed, total=len(chunks))
+
+    async def _store_pages(self, scope: WorkspaceScope, held: Claim, pages: Sequence[ParsedPage]) -> None:
+        for start, batch in page_batches(pages):
+            async with self._database.workspace(scope) as session:
+                await repository.advance(session, scope, held, Status.CHUNKING, done=0, total=0)
+                await repository.insert_pages(session, scope, held.sha256, batch, start)
+
+    async def _cut(self, parsed: ParsedDocument) -> tuple[Chunk, ...]:
+        with _stoppable(self._embedders.count_tokens) as count_tokens:
+            chunks = await asyncio.to_thread(
+                chunk, parsed, count_tokens, seconds=self._limits.seconds, max_passages=self._max_passages
+            )
         if not chunks:
             raise ParseFailure(ParseReason.NO_TEXT)
         return chunks
 
-    async def _store_text(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument, *, total: int) -> None:
-        async with self._database.workspace(scope) as session:
-            await repository.advance(session, scope, held, Status.EMBEDDING, done=0, total=total)
-            await repository.insert_pages(session, scope, held.sha256, parsed)
+    async def _store_chunks(self, scope: WorkspaceScope, held: Claim, chunks: Sequence[Chunk]) -> None:
+        if any(len(each.text) > MAX_CHARACTERS for each in chunks):
+            raise ValueError("a chunk is longer than the index of words is sure to take")
+        for batch in in_batches(chunks, _CHUNKS_AT_ONCE):
+            done = batch[-1].ordinal + 1
+            async with self._database.workspace(scope) as session:
+                await repository.advance(session, scope, held, Status.CHUNKING, done=done, total=len(chunks))
+                await repository.insert_chunks(session, scope, held.sha256, batch)
 
-    async def _store_batch(
-        self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument, chunks: tuple[Chunk, ...], *, total: int
+    async def _make_searchable(self, scope: WorkspaceScope, held: Claim, others_wait: OthersWait) -> Finished | Yielded:
+        """Embed what has no vector of the workspace's model, and swap in; again when that model changed meanwhile."""
+        while True:
+            embedder = await self._serving(scope)
+            if yielded := await self._embed(scope, held, embedder, others_wait):
+                return yielded
+            if finished := await self._swap_in(scope, held, embedder.model_id):
+                return finished
+
+    async def _serving(self, scope: WorkspaceScope) -> Embedder:
+        async with self._database.workspace(scope) as session:
+            model = await repository.serving_model(session, scope)
+        return self._embedders.of(model) if model else self._embedders.configured
+
+    async def _embed(
+        self, scope: WorkspaceScope, held: Claim, embedder: Embedder, others_wait: OthersWait
+    ) -> Yielded | None:
+        """Embed a batch while the one before it is stored; no transaction is open while the model runs."""
+        async with self._database.workspace(scope) as session:
+            total, missing = await repository.count_chunks(session, scope, held.sha256, embedder.model_id)
+        done = total - missing
+        async with OneBehind() as storing, contextlib.aclosing(self._missing(scope, held, embedder)) as batches:
+            async for batch in batches:
+                if done > total - missing and await others_wait():
+                    return Yielded(done, total)
+                async for part in embedded(embedder, batch):
+                    done += len(part.ids)
+                    await storing.start(self._store(scope, held, embedder, part, done=done, total=total))
+        return None
+
+    async def _missing(
+        self, scope: WorkspaceScope, held: Claim, embedder: Embedder
+    ) -> AsyncGenerator[Sequence[PendingChunk]]:
+        """Yield the chunks without a vector in batches of like length."""
+        at = 0
+        while True:
+            async with self._database.workspace(scope) as session:
+                window = await repository.missing_chunks(
+                    session, scope, held.sha256, embedder.model_id, ordinal_from=at, limit=_WINDOW
+                )
+            if not window:
+                return
+            at = window[-1].ordinal + 1
+            for batch in batches_by_length(window):
+                yield batch
+
+    async def _store(
+        self, scope: WorkspaceScope, held: Claim, embedder: Embedder, part: EmbeddedChunks, *, done: int, total: int
     ) -> None:
-        """Embed a batch, then write it; no transaction is open while the model runs."""
-        raw = await self._embedder.embed_passages([item.text for item in chunks])
-        vectors = check_embeddings(raw, expected_count=len(chunks), dimension=self._embedder.dimension)
-        done = chunks[-1].ordinal + 1
         async with self._database.workspace(scope) as session:
-            await repository.advance(session, scope, held, Status.EMBEDDING, done=done, total=total)
-            ids = await repository.insert_chunks(
-                session,
-                scope,
-                held.sha256,
-                chunks,
-                parser_version=parsed.parser_version,
-                chunker_version=CHUNKER_VERSION,
-            )
-            await repository.insert_embeddings(
-                session, scope, held.sha256, vectors, ids=ids, model=self._embedder.model_id
-            )
+            await repository.progress(session, scope, held, done=done, total=total)
+            await repository.insert_embeddings(session, scope, part.vectors, ids=part.ids, model=embedder.model_id)
 
-    async def _swap_in(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument, chunk_count: int) -> None:
+    async def _swap_in(self, scope: WorkspaceScope, held: Claim, model: str) -> Finished | None:
+        """Make the content current unless the workspace is searched by another model by now."""
         async with self._database.workspace(scope) as session:
             await lock_documents(session, scope)
-            await repository.swap_in(
-                session,
-                scope,
-                held,
-                parsed,
-                chunk_count=chunk_count,
-                chunker_version=CHUNKER_VERSION,
-                model=self._embedder.model_id,
-            )
+            if await repository.serving_model(session, scope) not in ("", model):
+                return None
+            total, missing = await repository.count_chunks(session, scope, held.sha256, model)
+            if missing:
+                return None
+            await repository.swap_in(session, scope, held, chunk_count=total, model=model)
+            await repository.set_first_model(session, scope, model)
+        return Finished(Status.READY, total, None)
 
-    async def _release(self, scope: WorkspaceScope, held: Claim) -> None:
+    async def _release(self, scope: WorkspaceScope, held: Claim, *, counts: bool) -> None:
         try:
             async with self._database.workspace(scope) as session:
-                await repository.release(session, scope, held)
+                await repository.release(session, scope, held, counts=counts)
         except (ClaimLostError, UnavailableError):
             log.info("ingestion.not_released", workspace_id=str(scope.workspace_id), content=held.sha256)
 
-    async def _fail(self, scope: WorkspaceScope, held: Claim, reason: str, detail: str) -> Finished:
+    async def _fail_by_file(self, scope: WorkspaceScope, held: Claim, failure: ParseFailure) -> Finished:
         async with self._database.workspace(scope) as session:
-            await repository.fail(session, scope, held, reason=reason, detail=detail)
+            await repository.fail(session, scope, held, reason=failure.reason, detail=failure.detail)
+        return Finished(Status.FAILED, 0, failure.reason)
+
+    async def _fail_by_us(self, scope: WorkspaceScope, held: Claim, reason: str, detail: str) -> Finished:
+        async with self._database.workspace(scope) as session:
+            await self._bury(session, scope, held, reason, detail)
         return Finished(Status.FAILED, 0, reason)
+
+    async def _bury(self, session: AsyncSession, scope: WorkspaceScope, held: Claim, reason: str, detail: str) -> None:
+        """End a content and give up its job, in one transaction."""
+        await repository.fail(session, scope, held, reason=reason, detail=detail)
+        payload = IngestPayload(
+            workspace_id=scope.workspace_id,
+            content_sha256=held.sha256,
+            user_id=scope.user_id,
+            size_bytes=held.size_bytes,
+        )
+        await dead_letters.bury(
+            session,
+            scope,
+            task=TaskName.INGEST,
+            payload=payload.model_dump(mode="json"),
+            content_sha256=held.sha256,
+            reason=reason,
+            detail=detail,
+            attempts=held.attempts,
+        )
+
+
+@contextlib.contextmanager
+def _stoppable(count_tokens: TokenCounter) -> Iterator[TokenCounter]:
+    """Give a counter that raises once the block is left: it ends the thread that a cancelled run leaves behind."""
+    stopped = threading.Event()
+
+    def count(text: str) -> int:
+        if stopped.is_set():
+            raise ClaimLostError
+        return count_tokens(text)
+
+    try:
+        yield count
+    finally:
+        stopped.set()
+
+
+def _without_boxes(parsed: ParsedDocument) -> ParsedDocument:
+    """Return what is still needed of a document whose pages are stored: boxes can be larger than the text."""
+    pages = tuple(dataclasses.replace(page, boxes=b"", furniture=()) for page in parsed.pages)
+    return dataclasses.replace(parsed, pages=pages)

@@ -1,86 +1,141 @@
-"""Statements of the pipeline. Each write names the fencing number of its claim and fails when that has moved on."""
+"""Statements of the pipeline. A run's writes belong to its claim: they fail when the fencing number has moved on."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-from pgvector import HalfVector
-from sqlalchemy import ColumnElement, delete, func, insert, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Integer,
+    Text,
+    Uuid,
+    and_,
+    case,
+    column,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects.postgresql import ARRAY, JSON, insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.identifiers import extract_identifiers
 from app.core.ids import ChunkId, chunk_id
 from app.core.tenancy import WorkspaceScope
-from app.db.models import Chunk as ChunkRow, ChunkEmbedding, Content, Document, Page, Version
+from app.db.models import Chunk as ChunkRow, ChunkEmbedding, Content, Document, Page, Version, Workspace
 from app.db.session import in_workspace
 from app.documents.types import Status
-from app.ingestion.chunking import Chunk
+from app.ingestion.chunking import CHUNKER_VERSION, Chunk
 from app.ingestion.errors import ClaimLostError
-from app.ingestion.parsing.types import ParsedDocument
+from app.ingestion.parsing.types import PARSER_VERSION, ParsedDocument, ParsedPage
+from app.ingestion.types import Busy, Claim, PendingChunk
+from app.llm.types import Vectors
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """The right to process one content until someone claims it with a higher fencing number."""
+async def claim(session: AsyncSession, scope: WorkspaceScope, sha256: str, lease: timedelta) -> Claim | Busy | None:
+    """Take a content that has not ended; None when there is nothing to do, `Busy` while another worker holds it.
 
-    sha256: str
-    fence: int
-    attempts: int
-    blob_key: str
-    media_type: str
-
-
-async def claim(session: AsyncSession, scope: WorkspaceScope, sha256: str) -> Claim | None:
-    """Take a content that is not finished and clear what an earlier run left; None when there is nothing to do."""
+    Text and chunks that this version of the program stored completely are kept, others are cleared.
+    """
+    alive = (Content.lease_until > func.clock_timestamp()).label("alive")
+    stored = and_(Content.parser_version == PARSER_VERSION, Content.chunker_version == CHUNKER_VERSION).label("stored")
     row = (
         await session.execute(
-            update(Content)
+            select(Content.lease_until, alive, stored)
             .where(in_workspace(Content, scope), Content.sha256 == sha256, _unfinished())
-            .values(status=Status.PARSING, done=0, total=0, fence=Content.fence + 1, attempts=Content.attempts + 1)
-            .returning(Content.fence, Content.attempts, Content.blob_key, Content.media_type)
+            .with_for_update(key_share=True)
         )
     ).one_or_none()
     if row is None:
         return None
+    if row.alive:
+        return Busy(row.lease_until)
+    if not row.stored:
+        await _clear_text(session, scope, sha256)
+    return await _take(session, scope, sha256, lease, text_stored=row.stored)
+
+
+async def _clear_text(session: AsyncSession, scope: WorkspaceScope, sha256: str) -> None:
     await session.execute(delete(ChunkRow).where(in_workspace(ChunkRow, scope), ChunkRow.content_sha256 == sha256))
     await session.execute(delete(Page).where(in_workspace(Page, scope), Page.content_sha256 == sha256))
-    return Claim(sha256, row.fence, row.attempts, row.blob_key, row.media_type)
+    await session.execute(
+        update(Content)
+        .where(in_workspace(Content, scope), Content.sha256 == sha256)
+        .values(parser_version="", chunker_version="", done=0, total=0)
+    )
+
+
+async def _take(
+    session: AsyncSession, scope: WorkspaceScope, sha256: str, lease: timedelta, *, text_stored: bool
+) -> Claim:
+    row = (
+        await session.execute(
+            update(Content)
+            .where(in_workspace(Content, scope), Content.sha256 == sha256)
+            .values(
+                **_stage(Status.EMBEDDING if text_stored else Status.PARSING),
+                fence=Content.fence + 1,
+                attempts=Content.attempts + 1,
+                lease_until=func.clock_timestamp() + lease,
+            )
+            .returning(Content.fence, Content.attempts, Content.blob_key, Content.media_type, Content.size_bytes)
+        )
+    ).one()
+    return Claim(sha256, row.fence, row.attempts, row.blob_key, row.media_type, row.size_bytes, text_stored)
 
 
 async def attempts_of(session: AsyncSession, scope: WorkspaceScope, sha256: str) -> int | None:
-    """Return how often a content was claimed; None when it has ended or is gone."""
+    """Return how often a content was claimed since its last progress; None when it has ended or is gone."""
     return await session.scalar(
         select(Content.attempts).where(in_workspace(Content, scope), Content.sha256 == sha256, _unfinished())
     )
 
 
-async def release(session: AsyncSession, scope: WorkspaceScope, held: Claim) -> None:
-    """Put a content back as if it had not been claimed; raises `ClaimLostError` like `advance`."""
-    await _write(session, scope, held, status=Status.QUEUED, done=0, total=0, attempts=held.attempts - 1)
+async def renew(session: AsyncSession, scope: WorkspaceScope, held: Claim, lease: timedelta) -> None:
+    """Prolong a claim, which is no progress: `updated_at` stays. Raises `ClaimLostError` like `advance`."""
+    until = case((_unfinished(), func.clock_timestamp() + lease))
+    await _write(session, scope, held, lease_until=until, updated_at=Content.updated_at)
+
+
+async def release(session: AsyncSession, scope: WorkspaceScope, held: Claim, *, counts: bool) -> None:
+    """Put a content back, as an attempt that counts or not; raises `ClaimLostError` like `advance`."""
+    attempts = Content.attempts if counts else func.greatest(Content.attempts - 1, 0)
+    await _write(session, scope, held, **_stage(Status.QUEUED), attempts=attempts, lease_until=None)
 
 
 async def advance(
     session: AsyncSession, scope: WorkspaceScope, held: Claim, status: Status, *, done: int, total: int
 ) -> None:
-    """Record progress; holds the row, so that what follows in this transaction belongs to the claim.
+    """Show how far a claim has come; holds the row, so that what follows in this transaction belongs to the claim.
 
     Raises:
         ClaimLostError: The claim is no longer held.
     """
-    await _write(session, scope, held, status=status, done=done, total=total)
+    await _write(session, scope, held, **_stage(status), done=done, total=total)
+
+
+async def progress(session: AsyncSession, scope: WorkspaceScope, held: Claim, *, done: int, total: int) -> None:
+    """Like `advance`, for vectors that the next run keeps: whatever ends this run now, it was not in vain."""
+    await _write(session, scope, held, **_stage(Status.EMBEDDING), done=done, total=total, attempts=0)
 
 
 async def fail(session: AsyncSession, scope: WorkspaceScope, held: Claim, *, reason: str, detail: str) -> None:
     """End the claim with a typed reason; raises `ClaimLostError` like `advance`."""
-    await _write(session, scope, held, status=Status.FAILED, reason=reason, detail=detail)
+    await _write(session, scope, held, **_stage(Status.FAILED), reason=reason, detail=detail, lease_until=None)
 
 
-async def insert_pages(session: AsyncSession, scope: WorkspaceScope, sha256: str, parsed: ParsedDocument) -> None:
-    """Store the canonical text, page by page."""
-    start = 0
+async def insert_pages(
+    session: AsyncSession, scope: WorkspaceScope, sha256: str, pages: Sequence[ParsedPage], start: int
+) -> None:
+    """Store consecutive pages of the canonical text; the first one begins at the offset `start`."""
     rows = []
-    for page in parsed.pages:
+    for page in pages:
         rows.append(
             {
                 "workspace_id": scope.workspace_id,
@@ -91,94 +146,143 @@ async def insert_pages(session: AsyncSession, scope: WorkspaceScope, sha256: str
                 "text": page.text,
                 "furniture": list(page.furniture),
                 "has_text": page.has_text,
+                "width": page.width,
+                "height": page.height,
+                "boxes": page.boxes,
             }
         )
         start += len(page.text)
     await session.execute(insert(Page), rows)
 
 
-async def insert_chunks(
-    session: AsyncSession,
-    scope: WorkspaceScope,
-    sha256: str,
-    chunks: Sequence[Chunk],
-    *,
-    parser_version: str,
-    chunker_version: str,
-) -> list[ChunkId]:
-    """Store chunks, searchable by word and identifier but invisible until the swap; return their ids in order."""
-    ids = [chunk_id(sha256, parser_version, chunker_version, chunk.ordinal) for chunk in chunks]
-    rows = [
-        {
-            "workspace_id": scope.workspace_id,
-            "id": key,
-            "content_sha256": sha256,
-            "ordinal": chunk.ordinal,
-            "start_offset": chunk.start,
-            "end_offset": chunk.end,
-            "page_start": chunk.page_start,
-            "page_end": chunk.page_end,
-            "heading": chunk.heading,
-            "text": chunk.text,
-            "token_count": chunk.token_count,
-            "identifiers": sorted(extract_identifiers(f"{chunk.heading}\n{chunk.text}")),
-            "tsv": func.to_tsvector("english", f"{chunk.heading}\n{chunk.text}"),
-        }
-        for key, chunk in zip(ids, chunks, strict=True)
-    ]
-    await session.execute(insert(ChunkRow).values(rows))
-    return ids
+_CHUNK_COLUMNS = (
+    column("id", Uuid),
+    column("ordinal", Integer),
+    column("start_offset", Integer),
+    column("end_offset", Integer),
+    column("page_start", Integer),
+    column("page_end", Integer),
+    column("heading", Text),
+    column("text", Text),
+    column("token_count", Integer),
+    column("identifiers", ARRAY(Text)),
+)
 
 
-async def insert_embeddings(
-    session: AsyncSession,
-    scope: WorkspaceScope,
-    sha256: str,
-    vectors: NDArray[np.float32],
-    *,
-    ids: Sequence[ChunkId],
-    model: str,
+async def insert_chunks(session: AsyncSession, scope: WorkspaceScope, sha256: str, chunks: Sequence[Chunk]) -> None:
+    """Store chunks, searchable by word and identifier but invisible until the swap."""
+    # One parameter for all rows: a statement with a parameter for each value takes three times as long.
+    rows = literal([_as_json(sha256, chunk) for chunk in chunks], JSON)
+    given = func.json_to_recordset(rows).table_valued(*_CHUNK_COLUMNS, name="given").render_derived(with_types=True)
+    searched = func.to_tsvector("english", given.c.heading + "\n" + given.c.text)
+    selected = select(literal(scope.workspace_id, Uuid), literal(sha256, Text), *given.c, searched)
+    names = ["workspace_id", "content_sha256", *(each.name for each in _CHUNK_COLUMNS), "tsv"]
+    await session.execute(insert(ChunkRow).from_select(names, selected))
+
+
+def _as_json(sha256: str, chunk: Chunk) -> dict[str, object]:
+    return {
+        "id": str(chunk_id(sha256, PARSER_VERSION, CHUNKER_VERSION, chunk.ordinal)),
+        "ordinal": chunk.ordinal,
+        "start_offset": chunk.start,
+        "end_offset": chunk.end,
+        "page_start": chunk.page_start,
+        "page_end": chunk.page_end,
+        "heading": chunk.heading,
+        "text": chunk.text,
+        "token_count": chunk.token_count,
+        "identifiers": sorted(extract_identifiers(f"{chunk.heading}\n{chunk.text}")),
+    }
+
+
+async def finish_text(
+    session: AsyncSession, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument, *, total: int
 ) -> None:
-    """Store one vector for each chunk, in the same order."""
-    await session.execute(
-        insert(ChunkEmbedding),
-        [
-            {
-                "workspace_id": scope.workspace_id,
-                "model": model,
-                "chunk_id": key,
-                "content_sha256": sha256,
-                "embedding": HalfVector(vector),
-            }
-            for key, vector in zip(ids, vectors, strict=True)
-        ],
+    """Note that text and chunks are complete: from here on a run that is repeated only embeds.
+
+    Raises:
+        ClaimLostError: The claim is no longer held.
+    """
+    await _write(
+        session,
+        scope,
+        held,
+        **_stage(Status.EMBEDDING),
+        done=0,
+        total=total,
+        attempts=0,
+        warnings=list(parsed.warnings),
+        page_count=len(parsed.pages),
+        pages_without_text=[page.number for page in parsed.pages if not page.has_text],
+        parser_version=PARSER_VERSION,
+        chunker_version=CHUNKER_VERSION,
     )
 
 
-async def swap_in(
-    session: AsyncSession,
-    scope: WorkspaceScope,
-    held: Claim,
-    parsed: ParsedDocument,
-    *,
-    chunk_count: int,
-    chunker_version: str,
-    model: str,
+async def serving_model(session: AsyncSession, scope: WorkspaceScope) -> str:
+    """Return the model that questions in the workspace are compared by; empty while nothing is ready."""
+    query = select(Workspace.embedding_model).where(Workspace.id == scope.workspace_id)
+    return await session.scalar(query) or ""
+
+
+async def count_chunks(session: AsyncSession, scope: WorkspaceScope, sha256: str, model: str) -> tuple[int, int]:
+    """Return how many chunks a content has, and how many of them have no vector of a model."""
+    missing = func.count().filter(_without_vector(scope, model))
+    query = select(func.count(), missing).where(in_workspace(ChunkRow, scope), ChunkRow.content_sha256 == sha256)
+    total, lacking = (await session.execute(query.select_from(ChunkRow))).one()
+    return int(total), int(lacking)
+
+
+async def missing_chunks(
+    session: AsyncSession, scope: WorkspaceScope, sha256: str, model: str, *, ordinal_from: int, limit: int
+) -> Sequence[PendingChunk]:
+    """Return chunks of a content without a vector of a model, in order, from an ordinal on."""
+    query = (
+        select(ChunkRow.id, ChunkRow.ordinal, ChunkRow.page_start, ChunkRow.text)
+        .where(in_workspace(ChunkRow, scope), ChunkRow.content_sha256 == sha256, ChunkRow.ordinal >= ordinal_from)
+        .where(_without_vector(scope, model))
+        .order_by(ChunkRow.ordinal)
+        .limit(limit)
+    )
+    return [PendingChunk(ChunkId(row[0]), *row[1:]) for row in await session.execute(query)]
+
+
+async def insert_embeddings(
+    session: AsyncSession, scope: WorkspaceScope, vectors: Vectors, *, ids: Sequence[UUID], model: str
 ) -> None:
+    """Store one vector for each chunk, in the same order; chunks that have one, or are gone, are left out."""
+    given = (
+        func.unnest(literal(list(ids), ARRAY(Uuid)), literal([_literal(vector) for vector in vectors], ARRAY(Text)))
+        .table_valued(column("id", Uuid), column("vector", Text), name="given")
+        .render_derived()
+    )
+    embedding = given.c.vector.cast(ChunkEmbedding.embedding.type)
+    rows = (
+        select(ChunkRow.workspace_id, literal(model, Text), ChunkRow.id, ChunkRow.content_sha256, embedding)
+        .join_from(given, ChunkRow, ChunkRow.id == given.c.id)
+        .where(in_workspace(ChunkRow, scope))
+        .with_for_update(read=True, key_share=True, of=ChunkRow)  # a chunk that is being deleted is waited for
+    )
+    names = ["workspace_id", "model", "chunk_id", "content_sha256", "embedding"]
+    await session.execute(upsert(ChunkEmbedding).from_select(names, rows).on_conflict_do_nothing())
+
+
+def _literal(vector: Vectors) -> str:
+    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
+
+
+async def swap_in(session: AsyncSession, scope: WorkspaceScope, held: Claim, *, chunk_count: int, model: str) -> None:
     """Mark a content ready and let every document whose newest version it is be answered from it."""
     await _write(
         session,
         scope,
         held,
-        status=Status.READY,
+        **_stage(Status.READY),
         done=chunk_count,
         total=chunk_count,
-        warnings=list(parsed.warnings),
-        page_count=len(parsed.pages),
         chunk_count=chunk_count,
-        parser_version=parsed.parser_version,
-        chunker_version=chunker_version,
         embedding_model=model,
+        lease_until=None,
     )
     newest = select(Version.id).where(in_workspace(Version, scope), Version.content_sha256 == held.sha256)
     await session.execute(
@@ -188,8 +292,71 @@ async def swap_in(
     )
 
 
+async def set_first_model(session: AsyncSession, scope: WorkspaceScope, model: str) -> None:
+    """Let the workspace be searched by this model unless it has one."""
+    await session.execute(
+        update(Workspace)
+        .where(Workspace.id == scope.workspace_id, Workspace.embedding_model == "")
+        .values(embedding_model=model)
+    )
+
+
+async def count_ready_chunks(session: AsyncSession, scope: WorkspaceScope, model: str) -> tuple[int, int]:
+    """Return how many chunks can be searched in the workspace, and how many of them have no vector of a model."""
+    query = select(func.count(), func.count().filter(_without_vector(scope, model))).where(_ready(scope))
+    total, lacking = (await session.execute(query.select_from(ChunkRow))).one()
+    return int(total), int(lacking)
+
+
+async def missing_ready_chunks(
+    session: AsyncSession, scope: WorkspaceScope, model: str, *, after_id: UUID, limit: int
+) -> Sequence[PendingChunk]:
+    """Return searchable chunks of the workspace without a vector of a model, in the order of their ids, after one."""
+    query = (
+        select(ChunkRow.id, ChunkRow.ordinal, ChunkRow.page_start, ChunkRow.text)
+        .where(_ready(scope), ChunkRow.id > after_id, _without_vector(scope, model))
+        .order_by(ChunkRow.id)
+        .limit(limit)
+    )
+    return [PendingChunk(ChunkId(row[0]), *row[1:]) for row in await session.execute(query)]
+
+
+async def set_model(session: AsyncSession, scope: WorkspaceScope, model: str) -> None:
+    """Let the whole workspace be searched by another model from this transaction's commit on."""
+    await session.execute(update(Workspace).where(Workspace.id == scope.workspace_id).values(embedding_model=model))
+    await session.execute(
+        update(Content)
+        .where(in_workspace(Content, scope), Content.status == Status.READY)
+        .values(embedding_model=model, updated_at=Content.updated_at)
+    )
+
+
+async def delete_vectors_except(session: AsyncSession, scope: WorkspaceScope, models: Sequence[str], limit: int) -> int:
+    """Delete vectors of other models than these, at most `limit`; return how many."""
+    key = (ChunkEmbedding.model, ChunkEmbedding.chunk_id)
+    mine = in_workspace(ChunkEmbedding, scope)
+    old = select(*key).where(mine, ChunkEmbedding.model.not_in(models)).limit(limit)
+    deleted = await session.execute(delete(ChunkEmbedding).where(mine, tuple_(*key).in_(old)).returning(*key))
+    return len(deleted.all())
+
+
+def _without_vector(scope: WorkspaceScope, model: str) -> ColumnElement[bool]:
+    vector = and_(ChunkEmbedding.model == model, ChunkEmbedding.chunk_id == ChunkRow.id)
+    return ~exists().where(in_workspace(ChunkEmbedding, scope), vector).correlate(ChunkRow)
+
+
+def _ready(scope: WorkspaceScope) -> ColumnElement[bool]:
+    ready = select(Content.sha256).where(in_workspace(Content, scope), Content.status == Status.READY)
+    return and_(in_workspace(ChunkRow, scope), ChunkRow.content_sha256.in_(ready))
+
+
 def _unfinished() -> ColumnElement[bool]:
     return Content.status.not_in([Status.READY, Status.FAILED])
+
+
+def _stage(status: Status) -> dict[str, Any]:
+    since = case((Content.status == status, Content.stage_started_at), else_=func.now())
+    return {"status": status, "stage_started_at": since}
 
 
 async def _write(session: AsyncSession, scope: WorkspaceScope, held: Claim, **values: object) -> None:

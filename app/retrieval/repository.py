@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row
+from sqlalchemy import Row, select
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.ids import ChunkId
 from app.core.tenancy import WorkspaceScope
+from app.db.models import Workspace
 from app.db.sql import load_sql
 from app.llm.types import Vectors
 from app.retrieval.fusion import FusionSettings
@@ -59,6 +60,12 @@ async def read_corpus_state(session: AsyncSession, scope: WorkspaceScope) -> Cor
     """Return what this user can search now."""
     row = (await session.execute(load_sql(_QUERIES, "corpus_state"), _reader(scope))).one()
     return CorpusState(row.documents_readable, row.documents_ready, row.documents_in_progress, row.corpus_version)
+
+
+async def read_serving_model(session: AsyncSession, scope: WorkspaceScope) -> str:
+    """Return the model that questions are compared by; empty while nothing can be found."""
+    query = select(Workspace.embedding_model).where(Workspace.id == scope.workspace_id)
+    return await session.scalar(query) or ""
 
 
 def _reader(scope: WorkspaceScope) -> dict[str, object]:

@@ -6,6 +6,7 @@ from app.core.ids import ChunkId
 from app.core.tenancy import WorkspaceScope
 from app.db.session import Database
 from app.llm.embedders import Embedders
+from app.llm.types import Embedder
 from app.retrieval import repository
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
@@ -38,15 +39,25 @@ class RetrievalService:
 
         Raises:
             InvalidRequestError: The query is too long.
+            UnavailableError: The workspace's model is out of reach, or this process cannot run it.
         """
         text = clean_query(query)
         if len(text) > self._max_query_characters:
             raise InvalidRequestError(f"The query is longer than {self._max_query_characters} characters.")
-        embedder = self._embedders.configured
-        vector = await embedder.embed_query(text)  # before the transaction: no connection waits for a model
+        embedder = await self._serving(scope)
+        vector = await embedder.embed_query(text)  # between transactions: no connection waits for a model
         hybrid = HybridQuery(text, extract_identifiers(text), vector, embedder.model_id)
         async with self._database.workspace(scope) as session:
             return await repository.find_passages(session, scope, hybrid, self._settings, limit)
+
+    async def _serving(self, scope: WorkspaceScope) -> Embedder:
+        """Return the model that all of the workspace's passages have vectors of.
+
+        When the workspace changes its model before the search itself, the vectors of this one are still there.
+        """
+        async with self._database.workspace(scope) as session:
+            model = await repository.read_serving_model(session, scope)
+        return self._embedders.of(model) if model else self._embedders.configured
 
     async def chunk(self, scope: WorkspaceScope, chunk_id: ChunkId) -> Passage:
         """Return one chunk, also of a version that was replaced.

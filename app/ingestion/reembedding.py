@@ -1,0 +1,160 @@
+"""Gives a workspace vectors of another model while the old ones serve, then changes over in one transaction."""
+
+import contextlib
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+import structlog
+
+from app.core.errors import UnavailableError
+from app.core.tenancy import WorkspaceScope
+from app.db.locks import lock_documents
+from app.db.session import Database
+from app.ingestion import repository
+from app.ingestion.batches import batches_by_length
+from app.ingestion.embedding import EmbeddedChunks, embedded
+from app.ingestion.errors import PassageRefusedError
+from app.ingestion.overlap import OneBehind
+from app.ingestion.types import OthersWait, PendingChunk, Yielded, nobody_waits
+from app.llm.embedders import Embedders
+from app.llm.types import Embedder
+
+log = structlog.get_logger(__name__)
+
+_WINDOW = 512
+_REMOVED_AT_ONCE = 5_000
+_FIRST = UUID(int=0)
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedded:
+    """A workspace has changed over to `model`; it has `chunks` searchable passages, all with a vector of it."""
+
+    model: str
+    chunks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reembedding:
+    """How far a workspace is on its way to another model, in searchable passages."""
+
+    done: int
+    total: int
+
+
+class ReembeddingService:
+    """Brings workspaces to the configured model. All of it can be stopped at any point, and done again."""
+
+    def __init__(self, database: Database, embedders: Embedders) -> None:
+        self._database = database
+        self._embedders = embedders
+
+    async def run(self, scope: WorkspaceScope, others_wait: OthersWait = nobody_waits) -> Reembedded | Yielded | None:
+        """Embed what has no vector of the configured model, then let the whole workspace be searched by it.
+
+        New uploads get vectors of the old model meanwhile, and are ready at once. Every vector that is stored is kept
+        by the next run.
+
+        Returns:
+            `Yielded` when others waited for this worker; None when there is nothing to do.
+
+        Raises:
+            UnavailableError: The model does not answer, or gives no usable vector for some passage.
+        """
+        embedder = self._embedders.configured
+        async with self._database.workspace(scope) as session:
+            if await repository.serving_model(session, scope) in ("", embedder.model_id):
+                return None
+        while True:
+            if yielded := await self._embed(scope, embedder, others_wait):
+                return yielded
+            if changed := await self._change_over(scope, embedder.model_id):
+                return changed
+
+    async def remaining(self, scope: WorkspaceScope) -> Reembedding | None:
+        """Return how far the change to the configured model is; None when the workspace is searched by it."""
+        model = self._embedders.configured.model_id
+        async with self._database.workspace(scope) as session:
+            if await repository.serving_model(session, scope) in ("", model):
+                return None
+            total, missing = await repository.count_ready_chunks(session, scope, model)
+        return Reembedding(total - missing, total)
+
+    async def remove_old_vectors(self, scope: WorkspaceScope) -> int:
+        """Delete the vectors of models that the workspace has left; return how many.
+
+        Not before a few minutes after the change: a question that began before it still compares with them. Vectors of
+        the configured model stay, since the workspace may be on its way to it.
+        """
+        removed = 0
+        while True:
+            async with self._database.workspace(scope) as session:
+                serving = await repository.serving_model(session, scope)
+                kept = [serving, self._embedders.configured.model_id]
+                deleted = await repository.delete_vectors_except(session, scope, kept, _REMOVED_AT_ONCE)
+            removed += deleted
+            if deleted < _REMOVED_AT_ONCE:
+                log.info("reembedding.old_vectors_removed", workspace_id=str(scope.workspace_id), vectors=removed)
+                return removed
+
+    async def _embed(self, scope: WorkspaceScope, embedder: Embedder, others_wait: OthersWait) -> Yielded | None:
+        """Embed a batch while the one before it is stored; no transaction is open while the model runs."""
+        async with self._database.workspace(scope) as session:
+            total, missing = await repository.count_ready_chunks(session, scope, embedder.model_id)
+        before = done = total - missing
+        async with OneBehind() as storing, contextlib.aclosing(self._missing(scope, embedder)) as batches:
+            async for batch in batches:
+                if done > before and await others_wait():
+                    self._note(scope, embedder, done, total)
+                    return Yielded(done, total)
+                async for part in _embedded(embedder, batch):
+                    done += len(part.ids)
+                    await storing.start(self._store(scope, embedder, part))
+        self._note(scope, embedder, done, total)
+        return None
+
+    async def _missing(self, scope: WorkspaceScope, embedder: Embedder) -> AsyncGenerator[Sequence[PendingChunk]]:
+        """Yield searchable chunks without a vector in batches of like length."""
+        last = _FIRST
+        while True:
+            async with self._database.workspace(scope) as session:
+                window = await repository.missing_ready_chunks(
+                    session, scope, embedder.model_id, after_id=last, limit=_WINDOW
+                )
+            if not window:
+                return
+            last = window[-1].id
+            for batch in batches_by_length(window):
+                yield batch
+
+    async def _store(self, scope: WorkspaceScope, embedder: Embedder, part: EmbeddedChunks) -> None:
+        async with self._database.workspace(scope) as session:
+            await repository.insert_embeddings(session, scope, part.vectors, ids=part.ids, model=embedder.model_id)
+
+    async def _change_over(self, scope: WorkspaceScope, model: str) -> Reembedded | None:
+        """Change the workspace's model unless some passage, such as one of a new upload, lacks a vector of it."""
+        async with self._database.workspace(scope) as session:
+            await lock_documents(session, scope)
+            total, missing = await repository.count_ready_chunks(session, scope, model)
+            if missing:
+                return None
+            await repository.set_model(session, scope, model)
+        log.info("reembedding.changed_over", workspace_id=str(scope.workspace_id), model=model, chunks=total)
+        return Reembedded(model, total)
+
+    def _note(self, scope: WorkspaceScope, embedder: Embedder, done: int, total: int) -> None:
+        workspace_id = str(scope.workspace_id)
+        log.info("reembedding.progress", workspace_id=workspace_id, model=embedder.model_id, done=done, total=total)
+
+
+async def _embedded(embedder: Embedder, batch: Sequence[PendingChunk]) -> AsyncGenerator[EmbeddedChunks]:
+    """Yield like `embedded`; without a vector of some passage the workspace stays with the model that has one."""
+    try:
+        async for part in embedded(embedder, batch):
+            yield part
+    except PassageRefusedError as refused:
+        raise UnavailableError(
+            f"The model {embedder.model_id} gives no usable vector for a passage on page {refused.page} of a document. "
+            "The workspace is searched by its present model until it does."
+        ) from refused

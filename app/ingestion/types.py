@@ -1,0 +1,73 @@
+"""What the steps of the pipeline hand to each other, and how a run can end."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from app.core.ids import ChunkId
+from app.documents.types import Status
+
+OthersWait = Callable[[], Awaitable[bool]]
+"""Tells whether somebody else's work waits for this worker, so that a long document lets it pass."""
+
+
+async def nobody_waits() -> bool:
+    """Let a run go on to its end."""
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A content has ended, for the log: ids and counts only."""
+
+    status: Status
+    chunks: int
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Yielded:
+    """The work was put back for others: what is done is stored, and the next run goes on from there.
+
+    Attributes:
+        done: Passages with a vector so far.
+        total: Passages in all.
+    """
+
+    done: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Busy:
+    """Another worker holds this content; `until` is when its lease ends unless it renews it."""
+
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to process one content until someone claims it with a higher fencing number.
+
+    Attributes:
+        attempts: Claims since the last progress, this one included.
+        text_stored: Whether pages and chunks of the present parser and chunker are all stored.
+    """
+
+    sha256: str
+    fence: int
+    attempts: int
+    blob_key: str
+    media_type: str
+    size_bytes: int
+    text_stored: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PendingChunk:
+    """A stored chunk without a vector; `page` is where it begins."""
+
+    id: ChunkId
+    ordinal: int
+    page: int
+    text: str
