@@ -1,6 +1,7 @@
 """The local embedder: all-MiniLM-L6-v2 in this process, without a key or a network."""
 
 import asyncio
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -19,6 +20,8 @@ _MAX_CHARACTERS = 20_000
 """Beyond this no text has room left in 256 tokens; keeps one huge text from stalling the tokeniser."""
 _TEXTS_A_TURN = 8
 """Texts that a thread embeds before it looks at what else waits (about 0.3 s)."""
+_MOST_THREADS = 8
+"""One process has no use for more: the database and the parser are slower from here on."""
 
 
 class LocalEmbedder:
@@ -46,12 +49,12 @@ class LocalEmbedder:
 
         Args:
             folder: Where converted models are kept.
-            threads: Texts that are embedded at the same time, each on one core.
+            threads: Texts that are embedded at the same time, each on one core; 0 takes all cores, up to 8.
 
         Raises:
             ConfigurationError: The weights are missing or damaged, or the folder cannot be written.
         """
-        return cls(ensure_model(folder), threads)
+        return cls(ensure_model(folder), threads or min(usable_cores(), _MOST_THREADS))
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order: shape `(len(texts), dimension)`."""
@@ -87,6 +90,11 @@ class LocalEmbedder:
         arrays = {name: np.array([value], dtype=np.int64) for name, value in inputs.items()}
         (vectors,) = self._session.run(["embedding"], arrays)
         return np.asarray(vectors, dtype=np.float32)
+
+
+def usable_cores() -> int:
+    """Return how many cores this process may run on; fewer than the machine has in a container that pins them."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _session(network: Path) -> onnxruntime.InferenceSession:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
 from app.core.errors import ConfigurationError
+from app.llm import embeddings
 from app.llm.embeddings import LocalEmbedder
 from app.llm.minilm import store
 from app.llm.minilm.convert import convert_exact
@@ -141,6 +142,16 @@ async def test_a_question_does_not_wait_for_all_passages(embedder: LocalEmbedder
     await embedder.embed_query("short")
     assert not passages.done()
     await passages
+
+
+@pytest.mark.parametrize(("asked", "cores", "expected"), [(0, 2, 2), (0, 64, 8), (3, 1, 3)])
+def test_threads_are_those_asked_for_or_as_many_as_cores(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, asked: int, cores: int, expected: int
+) -> None:
+    monkeypatch.setattr(embeddings, "usable_cores", lambda: cores)
+    embedder = LocalEmbedder.load(folder, asked)
+    assert embedder._turns._value == expected
+    embedder.close()
 
 
 def test_conversion_runs_once_for_simultaneous_callers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
