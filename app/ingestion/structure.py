@@ -1,35 +1,31 @@
 """Finds the blocks of a text: headings, numbered clauses, list items, table rows and paragraphs.
 
-It sees lines only, since canonical text has no fonts. Where a line may be a heading or the first line of
-a clause, what follows decides: a heading is short, ends without a stop, and no sentence runs on below.
+What the parser marked is taken as it is; between the marks the lines decide.
 """
 
 import itertools
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import NamedTuple
 
-_LONGEST_HEADING = 100
-_LONGEST_PATH = 300
-_LOOK = 200
-"""Characters of a line that tell its kind: no expression below ever sees more, however long the line is."""
-_BODY_LINE = 40
-"""From this length on, a line below a number and a title is running text, not the next entry of a list."""
-
-_ATX = re.compile(r" {0,3}(?P<marks>#{1,6})\s++(?P<title>\S.*)")
-_FENCE = re.compile(r" {0,3}(?:```|~~~)")
-_NUMBERED = re.compile(r"\s{0,6}(?P<number>(?:[A-Z]\.)?\d{1,3}(?:\.\d{1,3})*)\.?\s+(?P<title>[^\W\d_a-z].*)")
-_NAMED = re.compile(
-    r"\s{0,4}(?:(?:Item|ITEM)\s+\d|V\d{1,2}[:.]\s*\D"
-    r"|(?:Chapter|CHAPTER|Appendix|APPENDIX|Annex|ANNEX)\s+\w+(?:\s*$|\s*[:.\u2013\u2014-]|\s+[^\Wa-z]))"
+from app.ingestion.headings import (
+    LONGEST_HEADING,
+    LOOK,
+    Heading,
+    Path,
+    below,
+    guessed_heading,
+    is_clause,
+    marked_heading,
 )
-_CLAUSE = re.compile(r"\s*[A-Z]{0,2}\d{1,3}(?:\.\d{1,4})+[.)]?(?:\s|$)")
+from app.ingestion.parsing.types import Mark, MarkKind
+from app.ingestion.tables import Table, ends_table, is_separator, table_under
+
+_FENCE = re.compile(r" {0,3}(?:```|~~~)")
 _ITEM = re.compile(r"\s*(?:[-*+\u2022\u25aa\u25cf\u2013o]|\(?(?:\d{1,3}|[a-z]|[ivx]{1,4})[.)])\s+\S")
 _ROW = re.compile(r"\s*\|")
-_RUNS_ON = re.compile(r"\s*[^\W\d_A-Z]")
-_ENDS_OPEN = re.compile(r"(?:[.;:,!]|\s\d{1,4})\s*$")
 
 
 class Kind(IntEnum):
@@ -50,13 +46,15 @@ class Block:
         start: Offset of its first character.
         end: Offset after its last one.
         kind: What it is.
-        heading: The headings above it, outermost first, such as "3 Timers > 3.1 T3410".
+        path: The headings above it, outermost first; a heading's own title is the last.
+        table: The table that a row belongs to, when that has a header. It begins where the header row does.
     """
 
     start: int
     end: int
     kind: Kind
-    heading: str
+    path: Path = ()
+    table: Table | None = None
 
 
 class _Line(NamedTuple):
@@ -71,110 +69,155 @@ class _Line(NamedTuple):
         return self.start == self.end
 
 
-def find_blocks(text: str, on_line: Callable[[], None] = lambda: None) -> Iterator[Block]:
+class _Piece(NamedTuple):
+    """A block that does not know its path yet; `kind` is None for a line that goes on."""
+
+    start: int
+    end: int
+    kind: Kind | None
+    heading: Heading | None = None
+    table: Table | None = None
+
+
+def find_blocks(
+    text: str,
+    on_line: Callable[[], None] = lambda: None,
+    *,
+    marks: Sequence[Mark] = (),
+    all_headings_marked: bool = False,
+) -> Iterator[Block]:
     """Yield the blocks of a text, in order; together they hold every character that is not white space.
 
     Args:
         text: Canonical text.
-        on_line: Called for each line; may raise to stop the work.
+        on_line: Called for each line and mark; may raise to stop the work.
+        marks: What the parser knows, in order.
+        all_headings_marked: Whether no line is a heading but the marked ones.
     """
-    path: list[tuple[int, str]] = []
-    heading = ""
-    open_block: Block | None = None
-    for line, kind, level in _classified(text):
-        on_line()
-        if kind is not None or line.blank:
-            if open_block:
-                yield open_block
-            open_block = None
-        if line.blank:
-            continue
-        if kind is Kind.HEADING:
-            path = [*(entry for entry in path if entry[0] < level), (level, _title(line.text))]
-            heading = _path(path)
-        if open_block is None:
-            open_block = Block(line.start, line.end, kind or Kind.PARAGRAPH, heading)
-        else:
-            open_block = Block(open_block.start, line.end, open_block.kind, open_block.heading)
-        if kind is Kind.HEADING:
-            yield open_block
-            open_block = None
-    if open_block:
-        yield open_block
+    headings: tuple[Heading, ...] = ()
+    path: Path = ()
+    for piece in _pieces(text, marks, on_line, guess=not all_headings_marked):
+        if piece.heading:
+            headings = below(headings, piece.heading)
+            path = tuple(heading.title for heading in headings)
+        yield Block(piece.start, piece.end, piece.kind or Kind.PARAGRAPH, path, piece.table)
 
 
-def _lines(text: str) -> Iterator[_Line]:
-    """Yield every line without the white space around it; what tells its kind is in its first characters."""
+def _pieces(text: str, marks: Sequence[Mark], on_line: Callable[[], None], *, guess: bool) -> Iterator[_Piece]:
+    """Yield marked blocks, and between them those that the lines show."""
     offset = 0
-    while offset <= len(text):
-        end = text.find("\n", offset)
-        line = text[offset : end if end >= 0 else len(text)]
-        start = offset + len(line) - len(line.lstrip())
-        yield _Line(start, max(start, offset + len(line.rstrip())), line[:_LOOK])
+    above: tuple[MarkKind, _Piece] | None = None
+    limits = itertools.chain((mark.start for mark in marks[1:]), [len(text)])
+    for mark, limit in zip(marks, limits, strict=False):
+        on_line()
+        start, end = _span(text, mark, offset, limit)
+        yield from _between(text, offset, start, on_line, guess=guess)
+        offset = end
+        start, end = _stripped(text, start, end)
+        if start < end:
+            piece = _marked(text, mark, start, end, above)
+            yield piece
+            above = mark.kind, piece
+    yield from _between(text, offset, len(text), on_line, guess=guess)
+
+
+def _span(text: str, mark: Mark, lowest: int, highest: int) -> tuple[int, int]:
+    """Return a mark's span; a heading's with the rest of its lines, such as its number, unless that is running text."""
+    if mark.kind is not MarkKind.HEADING:
+        return mark.start, mark.end
+    start = max(lowest, text.rfind("\n", lowest, mark.start) + 1)
+    end = text.find("\n", mark.end, highest)
+    end = end if end >= 0 else highest
+    return (start, end) if end - start <= LONGEST_HEADING else (mark.start, mark.end)
+
+
+def _marked(text: str, mark: Mark, start: int, end: int, above: tuple[MarkKind, _Piece] | None) -> _Piece:
+    """Return a marked block; a row belongs to the table of the marked row right above it."""
+    if mark.kind is MarkKind.HEADING:
+        return _Piece(start, end, Kind.HEADING, marked_heading(text[start : min(end, start + LOOK)], mark.level))
+    kind, upper = above or (MarkKind.HEADING, None)
+    table = upper.table if upper and not ends_table(text[upper.end : start]) else None
+    if mark.kind is MarkKind.HEADER_ROW:
+        more = table if kind is MarkKind.HEADER_ROW else None
+        table = more.with_header_row(text, start, end) if more else table_under(text, start, end)
+    return _Piece(start, end, Kind.ROW, table=table)
+
+
+def _between(text: str, start: int, end: int, on_line: Callable[[], None], *, guess: bool) -> Iterator[_Piece]:
+    """Yield the blocks that the lines of a part of the text show."""
+    open_piece: _Piece | None = None
+    for line, piece in _classified(text, start, end, guess=guess):
+        on_line()
+        if open_piece and (line.blank or piece.kind is not None or open_piece.heading):
+            yield open_piece
+            open_piece = None
+        if not line.blank:
+            open_piece = open_piece._replace(end=line.end) if open_piece else piece
+    if open_piece:
+        yield open_piece
+
+
+def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return a span without the white space around it; an empty one when there is nothing else."""
+    piece = text[start:end]
+    begin = start + len(piece) - len(piece.lstrip())
+    return begin, max(begin, start + len(piece.rstrip()))
+
+
+def _lines(text: str, offset: int, stop: int) -> Iterator[_Line]:
+    """Yield every line without the white space around it; what tells its kind is in its first characters."""
+    while offset <= stop:
+        end = text.find("\n", offset, stop)
+        line = text[offset : end if end >= 0 else stop]
+        words = line.strip()
+        start = offset + len(line) - len(line.lstrip()) if words else offset
+        yield _Line(start, start + len(words), line[:LOOK] if words else "")
         offset += len(line) + 1
 
 
-def _with_neighbours(text: str) -> Iterator[tuple[str, _Line, str]]:
+def _with_neighbours(text: str, start: int, end: int) -> Iterator[tuple[str, _Line, str]]:
     """Yield each line between the texts of the lines around it, without keeping all lines in memory."""
     nothing = _Line(0, 0, "")
-    lines = itertools.chain([nothing], _lines(text), [nothing])
+    lines = itertools.chain([nothing], _lines(text, start, end), [nothing])
     before, line = next(lines), next(lines)
     for after in lines:
         yield before.text, line, after.text
         before, line = line, after
 
 
-def _classified(text: str) -> Iterator[tuple[_Line, Kind | None, int]]:
-    """Yield each line with the kind of block that it begins, None when it goes on, and a heading's level."""
+def _classified(text: str, start: int, end: int, *, guess: bool) -> Iterator[tuple[_Line, _Piece]]:
+    """Yield each line with the block that it begins or goes on."""
+    if start == end or text[start:end].isspace():
+        return  # between the rows of a table, a million times
     fenced = False
-    for before, line, after in _with_neighbours(text):
-        if line.blank:
-            yield line, None, 0
-            continue
-        if _FENCE.match(line.text):
+    table: Table | None = None
+    for before, line, after in _with_neighbours(text, start, end):
+        if is_fence := bool(_FENCE.match(line.text)):
             fenced = not fenced
-            yield line, Kind.PARAGRAPH, 0
+        if is_fence or line.blank:
+            table = None
+            yield line, _Piece(line.start, line.end, Kind.PARAGRAPH)
             continue
-        level = _heading_level(line.text, before, after, fenced=fenced)
-        yield line, Kind.HEADING if level else _kind(line.text), level
+        upper, table = table, None if fenced else _table_of(text, line, after, table)
+        heading = guessed_heading(line.text, before, after, fenced=fenced) if guess and not table else None
+        kind = Kind.HEADING if heading else _kind(line.text)
+        if table:
+            kind = None if upper and is_separator(line.text) else Kind.ROW
+        elif upper and kind is None:
+            kind = Kind.PARAGRAPH  # the words below a table are none of its rows
+        yield line, _Piece(line.start, line.end, kind, heading, table)
+
+
+def _table_of(text: str, line: _Line, after: str, upper: Table | None) -> Table | None:
+    """Return the table whose row a line is: that of the line above, or one that begins here."""
+    if text.find("|", line.start, line.end) < 0:
+        return None
+    return upper or (table_under(text, line.start, line.end) if is_separator(after) else None)
 
 
 def _kind(line: str) -> Kind | None:
-    if _CLAUSE.match(line):
+    if is_clause(line):
         return Kind.CLAUSE
     if _ROW.match(line):
         return Kind.ROW
     return Kind.ITEM if _ITEM.match(line) else None
-
-
-def _heading_level(line: str, before: str, after: str, *, fenced: bool) -> int:
-    """Return 1 to 6 for Markdown marks, 6 for a named part, more for each part of a number; 0 for no heading."""
-    atx = _ATX.fullmatch(line)
-    if atx and not fenced and (not before.strip() or _ATX.fullmatch(before)):
-        return len(atx["marks"])
-    stripped = line.strip()
-    if len(stripped) > _LONGEST_HEADING or _ENDS_OPEN.search(stripped) or _RUNS_ON.match(after):
-        return 0
-    if _NAMED.match(line):
-        return 6
-    numbered = _NUMBERED.fullmatch(line)
-    if not numbered:
-        return 0
-    parts = numbered["number"].count(".") + 1
-    if _CLAUSE.match(after) and not after.strip().startswith(numbered["number"]):
-        return 0  # a row of a numbered table, whose next row stands below
-    alone = not before.strip() and not after.strip()
-    return 6 + parts if parts > 1 or alone or len(after.strip()) >= _BODY_LINE else 0
-
-
-def _title(line: str) -> str:
-    atx = _ATX.fullmatch(line)
-    return " ".join((_without_closing_marks(atx["title"]) if atx else line).split())[:_LONGEST_HEADING]
-
-
-def _without_closing_marks(title: str) -> str:
-    return title.rstrip().rstrip("#").rstrip() or title[0]
-
-
-def _path(path: list[tuple[int, str]]) -> str:
-    return " > ".join(title for _, title in path)[:_LONGEST_PATH]

@@ -1,80 +1,31 @@
-import itertools
-import math
-
 import pytest
-from hypothesis import given, strategies as st
 
-from app.ingestion.chunking import MAX_CHARACTERS, MAX_TOKENS, Chunk, chunk
-from app.ingestion.parsing.canonical import clean
-from app.ingestion.parsing.types import ParsedPage
+from app.ingestion.chunking import Chunk, chunk
+from app.ingestion.parsing.types import Mark, MarkKind, ParsedDocument, ParseFailure, ParseReason
+from tests.support.generated import check_chunks, count_letters, document_of
 from tests.support.growth import assert_linear
 
-PIECES = st.sampled_from(
-    [
-        *(
-            "word",
-            "# H\n\n",
-            "\n\n",
-            "1.2 Verify ",
-            "V5.1.3 x.",
-            "- item\n",
-            "| a | b |\n",
-            ". ",
-            "\n",
-            " ",
-            "\t",
-            "e\u0301",
-        ),
-        *(
-            "\u05e9\u05dc\u05d5\u05dd ",
-            "\ufb01n ",
-            "\u202e",
-            "\u4f60\u597d\u3002",
-            "x" * 400,
-            "Dr. No said so. ",
-            "\U0001f600",
-        ),
-    ]
-)
-TEXTS = (st.lists(PIECES, max_size=120).map("".join) | st.text(alphabet=st.characters(exclude_categories=()))).map(
-    clean
-)
+SENTENCE = "The timer starts when the message is sent, and it stops when an answer comes. "
 
 
-def _count(text: str) -> int:
-    """Count as word-piece tokenisers do: about one token for four letters, additive over white space."""
-    return sum(math.ceil(len(word) / 4) for word in text.split())
+def _chunks(*texts: str) -> tuple[Chunk, ...]:
+    document = document_of(*texts)
+    chunks = chunk(document, count_letters)
+    check_chunks(document, chunks, count_letters)
+    return chunks
 
 
-def _pages(*texts: str) -> tuple[ParsedPage, ...]:
-    return tuple(
-        ParsedPage(number, str(number), text, (), has_text=bool(text.strip()))
-        for number, text in enumerate(texts, start=1)
-    )
-
-
-def _check(pages: tuple[ParsedPage, ...], chunks: tuple[Chunk, ...]) -> None:
-    text = "".join(page.text for page in pages)
-    assert [item.ordinal for item in chunks] == list(range(len(chunks)))
-    assert all(text[item.start : item.end] == item.text and item.text == item.text.strip() for item in chunks)
-    assert all(left.end <= right.start for left, right in itertools.pairwise(chunks))
-    assert "".join("".join(item.text.split()) for item in chunks) == "".join(text.split())
-    assert all(item.token_count <= MAX_TOKENS and len(item.text) <= MAX_CHARACTERS for item in chunks)
-
-
-@given(st.lists(TEXTS, max_size=4))
-def test_chunks_are_slices_that_hold_everything_within_the_limits(texts: list[str]) -> None:
-    pages = _pages(*texts)
-    chunks = chunk(pages, _count)
-    _check(pages, chunks)
-    for item in chunks:
-        before = sum(len(page.text) for page in pages[: item.page_start - 1])
-        assert before <= item.start < before + len(pages[item.page_start - 1].text)
-        assert item.page_start <= item.page_end
+def _table(rows: list[str]) -> ParsedDocument:
+    """Return a table whose first row is its header, with a blank line for each empty row."""
+    text = "\n".join(rows)
+    kinds = [MarkKind.HEADER_ROW, *[MarkKind.ROW] * len(rows)]
+    spans = zip(rows, kinds, strict=False)
+    marks = [Mark(start := text.index(row), start + len(row), kind) for row, kind in spans if row]
+    return document_of(text, marks=marks)
 
 
 def test_a_chunk_never_goes_over_a_heading() -> None:
-    chunks = chunk(_pages("# One\n\nFirst text.\n\n# Two\n\nSecond text.\n\n## Sub\n\nThird."), _count)
+    chunks = _chunks(f"# One\n\n{SENTENCE * 3}\n\n# Two\n\n{SENTENCE * 3}\n\n## Sub\n\n{SENTENCE * 3}")
     assert [(item.text.split("\n")[0], item.heading) for item in chunks] == [
         ("# One", "One"),
         ("# Two", "Two"),
@@ -83,7 +34,7 @@ def test_a_chunk_never_goes_over_a_heading() -> None:
 
 
 def test_headings_without_text_between_them_lead_one_chunk() -> None:
-    (only,) = chunk(_pages("3 Timers\n\n3.1 T3410\n\nIt starts."), _count)
+    (only,) = _chunks("3 Timers\n\n3.1 T3410\n\nIt starts.")
     assert only.heading == "3 Timers > 3.1 T3410"
     assert only.text.startswith("3 Timers")
 
@@ -92,26 +43,26 @@ def test_numbered_clauses_stay_whole() -> None:
     clauses = [
         f"2.{number} Verify that " + "passwords are hashed with a salt " * 6 + "always." for number in range(1, 30)
     ]
-    chunks = chunk(_pages("\n".join(clauses)), _count)
+    chunks = _chunks("\n".join(clauses))
     assert all(any(clause in item.text for item in chunks) for clause in clauses)
     assert all(item.text.startswith("2.") for item in chunks)
 
 
 def test_long_paragraphs_are_cut_between_sentences() -> None:
     text = " ".join(f"Sentence number {number} says a little more than the others." for number in range(100))
-    chunks = chunk(_pages(text), _count)
+    chunks = _chunks(text)
     assert len(chunks) > 3
     assert all(item.text.startswith("Sentence") and item.text.endswith("others.") for item in chunks)
 
 
 def test_a_chunk_may_cross_a_page() -> None:
-    (only,) = chunk(_pages("It begins here\n", "and ends there.\n"), _count)
-    assert (only.page_start, only.page_end) == (1, 2)
+    (only,) = _chunks("It begins here\n", "", "and ends there.\n")
+    assert (only.page_start, only.page_end) == (1, 3)
 
 
 def test_empty_text_gives_no_chunks() -> None:
-    assert chunk((), _count) == ()
-    assert chunk(_pages("", " \n"), _count) == ()
+    assert _chunks() == ()
+    assert _chunks("", " \n") == ()
 
 
 @pytest.mark.parametrize(
@@ -123,10 +74,88 @@ def test_empty_text_gives_no_chunks() -> None:
         "\u4f60\u597d" * 200_000,
         "1.1 x\n" * 30_000,
         "# a\n\n" * 30_000,
+        "# a\n\nb\n\n" * 20_000,
+        "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 20_000,
+        "| a |\n|---|\n|" + " cell |" * 40_000,
     ],
-    ids=["unique words", "one word", "one line", "no spaces", "clauses", "headings"],
+    ids=["unique words", "one word", "one line", "no spaces", "clauses", "headings", "sections", "rows", "cells"],
 )
 def test_huge_texts_are_cut_in_linear_time(text: str) -> None:
     made: list[tuple[Chunk, ...]] = []
-    assert_linear(lambda part: made.append(chunk(_pages(part), _count)), text)
-    _check(_pages(text), made[-1])
+    assert_linear(lambda part: made.append(chunk(document_of(part), count_letters)), text)
+    check_chunks(document_of(text), made[-1], count_letters)
+
+
+def test_marks_are_cut_in_linear_time() -> None:
+    def cut(part: str) -> None:
+        marks = [
+            Mark(start, start + 13, MarkKind.ROW if start else MarkKind.HEADER_ROW) for start in range(0, len(part), 14)
+        ]
+        check_chunks(document := document_of(part, marks=marks), chunk(document, count_letters), count_letters)
+
+    assert_linear(cut, "Timer | Value\n" * 20_000)
+
+
+def test_small_sections_share_a_chunk_below_their_parent() -> None:
+    (only,) = _chunks("# Words\n\n## ack\n\nAn answer.\n\n## nack\n\nA refusal.\n\n## rst\n\nA reset.")
+    assert only.heading == "Words"
+
+
+def test_small_sections_of_other_parents_stay_apart() -> None:
+    chunks = _chunks(f"# A\n\n{SENTENCE * 3}\n\n## a\n\nOne.\n\n## b\n\nTwo.\n\n# B\n\n## c\n\nThree.")
+    assert [(item.heading, item.text.split()[-1]) for item in chunks] == [
+        ("A", "comes."),
+        ("A", "Two."),
+        ("B > c", "Three."),
+    ]
+
+
+def test_a_small_section_stays_apart_from_large_ones() -> None:
+    chunks = _chunks(f"# A\n\n{SENTENCE * 3}\n\n# B\n\nSmall.\n\n# C\n\n{SENTENCE * 3}")
+    assert [item.heading for item in chunks] == ["A", "B", "C"]
+
+
+def test_many_small_sections_make_passages_worth_reading() -> None:
+    chunks = _chunks("".join(f"# h{number}\n\nword\n\n" for number in range(1_000)))
+    assert all(80 <= item.token_count < 120 for item in chunks[:-1])
+
+
+def test_more_passages_than_allowed_are_a_failure() -> None:
+    document = document_of((SENTENCE * 10 + "\n\n") * 10)
+    allowed = len(chunk(document, count_letters))
+    assert len(chunk(document, count_letters, max_passages=allowed)) == allowed
+    with pytest.raises(ParseFailure) as caught:
+        chunk(document, count_letters, max_passages=allowed - 1)
+    assert caught.value.reason is ParseReason.TOO_MANY_PASSAGES
+
+
+def test_a_cut_table_shows_its_header_beside_each_further_chunk() -> None:
+    text = "# 3 Timers\n\n| Timer | Value |\n|-------|-------|\n" + "".join(
+        f"| T{number} | {SENTENCE}|\n" for number in range(40)
+    )
+    first, *others = _chunks(text)
+    assert (first.heading, "|-------|" in first.text) == ("3 Timers", True)
+    assert len(others) > 2
+    assert {item.heading for item in others} == {"3 Timers > Timer | Value"}
+    assert all(item.text.startswith("| T") and item.text.endswith("|") for item in others)
+
+
+def test_a_row_that_is_too_long_is_cut_at_its_cells_each_with_the_header() -> None:
+    rows = ["Timer | Start | Stop", " | ".join(["T3410", SENTENCE * 5 + "end", SENTENCE * 5 + "end"]), "T3411 | a | b"]
+    document = _table(rows)
+    chunks = chunk(document, count_letters)
+    check_chunks(document, chunks, count_letters)
+    assert [item.text.split()[-2:] for item in chunks] == [["end", "|"], ["|", "b"]]
+    assert [item.heading for item in chunks] == ["", "Timer | Start | Stop"]
+
+
+def test_rows_never_stand_below_the_header_of_another_table() -> None:
+    rows = [f"T{number} | {SENTENCE}" for number in range(12)]
+    chunks = chunk(_table(["Timer | Use", *rows, "", "Sunday | closed"]), count_letters)
+    assert [item.heading for item in chunks if "Sunday" in item.text] == [""]
+    assert chunks[-2].heading == "Timer | Use"
+
+
+def test_a_long_separator_is_kept_and_has_words_beside_it() -> None:
+    chunks = _chunks(f"| Timer | Value |\n|{'-' * 150}|\n| T3410 | {SENTENCE * 8}|\n| T3411 | 6 |")
+    assert all(any(character.isalpha() for character in item.text) for item in chunks)

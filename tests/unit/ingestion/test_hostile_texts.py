@@ -10,7 +10,8 @@ from app.core.identifiers import extract_identifiers
 from app.ingestion.chunking import chunk
 from app.ingestion.parsing.canonical import clean, join_broken_words, tidy, vocabulary
 from app.ingestion.parsing.text import parse_text
-from app.ingestion.parsing.types import ParsedPage, ParseFailure, ParseLimits, ParseReason
+from app.ingestion.parsing.types import ParseFailure, ParseLimits, ParseReason
+from tests.support.generated import document_of
 
 LIMITS = ParseLimits(
     seconds=30, memory_bytes=2**30, max_pages=50_000, max_characters=20_000_000, max_unpacked_bytes=2**29
@@ -54,6 +55,12 @@ HOSTILE = {
     "quotation marks": _long_line("", '"'),
     "rows of a table": _repeated("|a|b|\n"),
     "one row of a table": _long_line("", "|"),
+    "cells of one row": _long_line("a |\n|-|\n", "| a "),
+    "a table with a header": _long_line("| a | b |\n|---|---|\n", "| 1 | 2 |\n"),
+    "separators below a header": _long_line("| a |\n|---|\n", "|---|\n"),
+    "one separator": _long_line("| a |\n|", "-", "|"),
+    "headers of tables": _repeated("| a |\n|---|\n\n"),
+    "sections of one word": _repeated("# a\n\nb\n\n"),
     "hyphens at line ends": _repeated("-\n"),
     "broken words": _repeated("a-\n"),
     "blanks after hyphens": _repeated("a-\n" + " " * 500),
@@ -74,10 +81,10 @@ HOSTILE = {
 
 def _ingest(text: str) -> None:
     """Do all that happens between a text and its chunks, with the steps of a PDF too."""
-    pages = parse_text(text.encode(), LIMITS).pages
+    document = parse_text(text.encode(), LIMITS)
     body = tidy(clean(text))
     join_broken_words(body, vocabulary([body]))
-    for piece in chunk(pages, lambda part: len(part) // 4 + 1, seconds=LIMITS.seconds):
+    for piece in chunk(document, lambda part: len(part) // 4 + 1, seconds=LIMITS.seconds):
         extract_identifiers(piece.text)
 
 
@@ -106,9 +113,8 @@ def test_a_line_of_900_kb_ends_soon(filler: str) -> None:
 
 @pytest.mark.parametrize("text", ["word " * 100, "a\n" * 100, "\n" * 100 + "a", "# H\n\n" * 100])
 def test_chunking_that_takes_too_long_ends_as_a_timeout(text: str) -> None:
-    pages = (ParsedPage(1, "1", text, (), has_text=True),)
     with pytest.raises(ParseFailure) as caught:
-        chunk(pages, len, seconds=-1)
+        chunk(document_of(text), len, seconds=-1)
     assert caught.value.reason is ParseReason.PARSE_TIMEOUT
 
 
@@ -119,5 +125,5 @@ def test_a_slow_tokeniser_is_stopped_within_the_time() -> None:
 
     began = time.monotonic()
     with pytest.raises(ParseFailure, match="parse_timeout"):
-        chunk((ParsedPage(1, "1", "Word. " * 100_000, (), has_text=True),), count, seconds=0.1)
+        chunk(document_of("Word. " * 100_000), count, seconds=0.1)
     assert time.monotonic() - began < MOST_SECONDS
