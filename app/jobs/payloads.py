@@ -1,9 +1,10 @@
 """What each job carries. Payloads are validated again when the job runs."""
 
+from collections.abc import Mapping
 from enum import StrEnum
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 
 class TaskName(StrEnum):
@@ -11,22 +12,56 @@ class TaskName(StrEnum):
 
     INGEST = "ingest"
     REMOVE_BLOBS = "remove_blobs"
+    REEMBED = "reembed"
+    REMOVE_OLD_VECTORS = "remove_old_vectors"
 
 
-class _Payload(BaseModel):
+class Payload(BaseModel):
+    """What every job carries: the one workspace that it works in."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     workspace_id: UUID
 
 
-class IngestPayload(_Payload):
-    """Make one content searchable, on behalf of the member who brought it."""
+class IngestPayload(Payload):
+    """Make one content searchable, on behalf of the member who brought it.
+
+    The size of the file decides the lane and what the job counts in its workspace's share.
+    """
 
     content_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     user_id: UUID
+    size_bytes: int = Field(ge=0, lt=2**53)
 
 
-class RemoveBlobsPayload(_Payload):
+class RemoveBlobsPayload(Payload):
     """Remove stored bytes whose rows are gone. Keys are never used again, so it can run at any time, twice."""
 
     keys: tuple[str, ...] = Field(min_length=1, max_length=10_000)
+
+
+class ReembedPayload(Payload):
+    """Give the passages of a workspace vectors of the configured model, on behalf of the one who made it."""
+
+    user_id: UUID
+
+
+class RemoveOldVectorsPayload(Payload):
+    """Remove the vectors of models that a workspace has left."""
+
+    user_id: UUID
+
+
+PAYLOADS: Mapping[TaskName, type[Payload]] = {
+    TaskName.INGEST: IngestPayload,
+    TaskName.REMOVE_BLOBS: RemoveBlobsPayload,
+    TaskName.REEMBED: ReembedPayload,
+    TaskName.REMOVE_OLD_VECTORS: RemoveOldVectorsPayload,
+}
+
+
+def wrong_fields(error: ValidationError) -> tuple[str, ...]:
+    """Return which fields of a payload are wrong. A field that is too much may have any name, so it is not named."""
+    broken = [".".join(map(str, each["loc"])) for each in error.errors() if each["type"] != "extra_forbidden"]
+    return tuple(broken) or ("fields that the task does not know",)

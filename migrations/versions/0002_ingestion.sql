@@ -74,9 +74,22 @@ $$;
 CREATE TRIGGER workspaces_forget_dead_letters AFTER DELETE ON workspaces
     FOR EACH ROW EXECUTE FUNCTION forget_dead_letters();
 
--- What a workspace waits for, for the fair share: read at every upload.
-CREATE INDEX procrastinate_jobs_workspace_idx ON procrastinate_jobs ((args ->> 'workspace_id'), queue_name)
+-- What a workspace waits for, last one first, for the fair share: read at every upload.
+CREATE INDEX procrastinate_jobs_workspace_idx ON procrastinate_jobs ((args ->> 'workspace_id'), queue_name, priority)
     WHERE status IN ('todo', 'doing');
+
+-- Who holds or waits for a lock. The queue asks this of each job that may be next: without it, 10,000 jobs that came
+-- before the planner's statistics of them cost 7 seconds at each fetch, with it 0.1.
+CREATE INDEX procrastinate_jobs_held_lock_idx ON procrastinate_jobs (lock) WHERE status IN ('todo', 'doing');
+
+-- Jobs come in bursts and go again: its statistics, and the ends of its indexes, are kept fresh.
+ALTER TABLE procrastinate_jobs SET (
+    autovacuum_analyze_scale_factor = 0, autovacuum_analyze_threshold = 500,
+    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 1000
+);
+
+-- Jobs that ended without success, of which there are few; each sweep looks for them.
+CREATE INDEX procrastinate_jobs_ended_idx ON procrastinate_jobs (id) WHERE status IN ('failed', 'aborted', 'cancelled');
 
 GRANT SELECT ON pending_blobs, workspaces TO groundeddocs_maintenance;
 SET ROLE groundeddocs_maintenance;

@@ -1,0 +1,1 @@
+"""SQL over the queue's own tables."""
