@@ -11,6 +11,7 @@ import procrastinate
 from app.answering.service import AnsweringService
 from app.auth.jwks import JwksCache
 from app.auth.tokens import TokenVerifier
+from app.cache.entries import AnswerCacheEntries
 from app.core.config import Settings
 from app.db.engine import create_engine
 from app.db.session import Database
@@ -93,7 +94,14 @@ def compose_services(
         queue=queue,
         embedders=embedders,
         workspaces=WorkspaceService(database, queue),
-        documents=DocumentService(database, blobs, pending, queue, max_upload_bytes=settings.max_upload_bytes),
+        documents=DocumentService(
+            database,
+            blobs,
+            pending,
+            queue,
+            AnswerCacheEntries(redis.cache),
+            max_upload_bytes=settings.max_upload_bytes,
+        ),
         ingestion=IngestionService(database, blobs, embedders, _parse_limits(settings)),
         retrieval=retrieval,
         answering=AnsweringService(

@@ -32,11 +32,16 @@ def readable(scope: WorkspaceScope) -> ColumnElement[bool]:
     return and_(in_workspace(Document, scope), member)
 
 
+def may_change(scope: WorkspaceScope, document: Document) -> bool:
+    """Tell whether a readable document may be changed by this member, who brought it or owns the workspace."""
+    return scope.role is Role.OWNER or document.created_by == scope.user_id
+
+
 def require_change(scope: WorkspaceScope, document: Document) -> None:
     """Refuse a change of a readable document by someone who neither brought it nor owns the workspace.
 
     Raises:
         ForbiddenError: The member may read the document but not change it.
     """
-    if scope.role is not Role.OWNER and document.created_by != scope.user_id:
+    if not may_change(scope, document):
         raise ForbiddenError("Only the person who uploaded a document, or an owner, may change or delete it.")

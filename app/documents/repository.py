@@ -1,15 +1,30 @@
 """Statements about documents, versions and contents; all inside one workspace."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, exists, func, insert, select, tuple_, update
+from sqlalchemy import (
+    ColumnElement,
+    Float,
+    Select,
+    and_,
+    cast,
+    delete,
+    exists,
+    extract,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlalchemy.orm import aliased
+from sqlalchemy.orm import InstrumentedAttribute, aliased
 
+from app.core.errors import NotFoundError
 from app.core.ids import DocumentId, UserId, VersionId
 from app.core.tenancy import WorkspaceScope
 from app.db.models import (
@@ -23,6 +38,7 @@ from app.db.models import (
     PendingBlob,
     Version,
 )
+from app.db.models.base import UuidArray
 from app.db.session import in_workspace
 from app.documents.access import readable
 from app.documents.types import Status, Visibility
@@ -30,26 +46,60 @@ from app.documents.types import Status, Visibility
 
 @dataclass(frozen=True, slots=True)
 class DocumentRow:
-    """A document with the version that was uploaded last and its content."""
+    """A document with the version that was uploaded last and its content.
+
+    Attributes:
+        stage_seconds: Age of the content's stage, by the database's clock.
+        grants: Who may read it while it is restricted.
+    """
 
     document: Document
     version: Version
     content: Content
+    stage_seconds: float
+    grants: Sequence[UUID]
 
 
-def _with_latest(scope: WorkspaceScope) -> Select[Document, Version, Content]:
+@dataclass(frozen=True, slots=True)
+class LateUpload:
+    """A document whose newest version came lately."""
+
+    name: str
+    size_bytes: int
+    age_seconds: float
+
+
+def _with_latest(scope: WorkspaceScope) -> Select[Document, Version, Content, float, list[UUID] | None]:
+    granted = (
+        select(func.array_agg(DocumentGrant.user_id, type_=UuidArray))
+        .where(in_workspace(DocumentGrant, scope), DocumentGrant.document_id == Document.id)
+        .correlate(Document)
+        .scalar_subquery()
+    )
     return (
-        select(Document, Version, Content)
+        select(Document, Version, Content, _seconds_since(Content.stage_started_at), granted)
         .join(Version, (Version.id == Document.latest_version_id) & in_workspace(Version, scope))
         .join(Content, (Content.sha256 == Version.content_sha256) & in_workspace(Content, scope))
         .where(readable(scope))
     )
 
 
+def _seconds_since(moment: InstrumentedAttribute[datetime]) -> ColumnElement[float]:
+    return cast(extract("epoch", func.now() - moment), Float)
+
+
 async def find(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> DocumentRow | None:
     """Return a readable document, or None when there is no such document for this member."""
     row = (await session.execute(_with_latest(scope).where(Document.id == document_id))).one_or_none()
-    return DocumentRow(row[0], row[1], row[2]) if row else None
+    return _row(*row) if row else None
+
+
+async def required(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> DocumentRow:
+    """Return a readable document; raise `NotFoundError` when there is no such document for this member."""
+    row = await find(session, scope, document_id)
+    if row is None:
+        raise NotFoundError("There is no such document.")
+    return row
 
 
 async def page(
@@ -66,7 +116,13 @@ async def page(
         query = query.where(Content.status == status)
     if before is not None:
         query = query.where(tuple_(Document.created_at, Document.id) < tuple_(*before))
-    return [DocumentRow(row[0], row[1], row[2]) for row in (await session.execute(query)).all()]
+    return [_row(*row) for row in (await session.execute(query)).all()]
+
+
+def _row(
+    document: Document, version: Version, content: Content, stage_seconds: float, grants: list[UUID] | None
+) -> DocumentRow:
+    return DocumentRow(document, version, content, stage_seconds, sorted(grants or ()))
 
 
 async def find_named(
@@ -135,6 +191,21 @@ async def same_content_readable(
         .limit(1)
     )
     return await session.scalar(query) is not None
+
+
+async def uploaded_lately(
+    session: AsyncSession, scope: WorkspaceScope, within: timedelta, *, limit: int, besides: DocumentId
+) -> Sequence[LateUpload]:
+    """Return readable documents whose newest version came lately, by the database's clock, newest first."""
+    query = (
+        select(Document.name, Content.size_bytes, _seconds_since(Version.created_at))
+        .join(Version, (Version.id == Document.latest_version_id) & in_workspace(Version, scope))
+        .join(Content, (Content.sha256 == Version.content_sha256) & in_workspace(Content, scope))
+        .where(readable(scope), Version.created_at >= func.now() - within, Document.id != besides)
+        .order_by(Version.created_at.desc())
+        .limit(limit)
+    )
+    return [LateUpload(*row) for row in (await session.execute(query)).all()]
 
 
 async def find_version(
@@ -216,13 +287,48 @@ async def count_dependents(
     session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, sha256s: Sequence[str]
 ) -> dict[str, int]:
     """Count the rows that a deletion takes from its reader, by table."""
-    chunks = select(Chunk.id).where(in_workspace(Chunk, scope), Chunk.content_sha256.in_(sha256s))
+    return await _count(session, scope, document_id, lambda table: table.content_sha256.in_(sha256s))
+
+
+async def count_remaining(
+    session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId, deleted: Mapping[str, str]
+) -> dict[str, int]:
+    """Count what is left of a deleted document, by table, with the document itself.
+
+    Args:
+        session: A transaction after that of the deletion.
+        scope: Whose workspace it was in.
+        document_id: The document.
+        deleted: The blob keys of the deleted contents by their hashes. The same bytes may have come again since:
+            their content has another key, and its rows are not what is left.
+    """
+
+    def left(table: type[Page | Chunk | ChunkEmbedding]) -> ColumnElement[bool]:
+        anew = (
+            exists()
+            .where(in_workspace(Content, scope), Content.sha256 == table.content_sha256)
+            .where(Content.blob_key.not_in(list(deleted.values())))
+            .correlate(table)
+        )
+        return and_(table.content_sha256.in_(list(deleted)), ~anew)
+
+    counted = await _count(session, scope, document_id, left)
+    document = select(func.count()).where(in_workspace(Document, scope), Document.id == document_id)
+    return {"documents": (await session.execute(document)).scalar_one(), **counted}
+
+
+async def _count(
+    session: AsyncSession,
+    scope: WorkspaceScope,
+    document_id: DocumentId,
+    of_contents: Callable[[type[Page | Chunk | ChunkEmbedding]], ColumnElement[bool]],
+) -> dict[str, int]:
     conditions: dict[str, tuple[ColumnElement[bool], ColumnElement[bool]]] = {
         "versions": (in_workspace(Version, scope), Version.document_id == document_id),
         "citations": (in_workspace(AnswerCitation, scope), AnswerCitation.document_id == document_id),
-        "pages": (in_workspace(Page, scope), Page.content_sha256.in_(sha256s)),
-        "chunks": (in_workspace(Chunk, scope), Chunk.content_sha256.in_(sha256s)),
-        "embeddings": (in_workspace(ChunkEmbedding, scope), ChunkEmbedding.chunk_id.in_(chunks)),
+        "pages": (in_workspace(Page, scope), of_contents(Page)),
+        "chunks": (in_workspace(Chunk, scope), of_contents(Chunk)),
+        "embeddings": (in_workspace(ChunkEmbedding, scope), of_contents(ChunkEmbedding)),
     }
     return {
         name: (await session.execute(select(func.count()).where(*both))).scalar_one()

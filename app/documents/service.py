@@ -1,22 +1,27 @@
 """What can be done with documents. Each public method is one use case, read top to bottom."""
 
 import asyncio
+import math
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from app.cache.entries import AnswerCacheEntries
+from app.core.boxes import unpack
 from app.core.errors import InvalidRequestError, NotFoundError
-from app.core.ids import DocumentId, VersionId
+from app.core.ids import DocumentId, UserId, VersionId
 from app.core.tenancy import WorkspaceScope
 from app.db.locks import lock_documents
 from app.db.models import Document
 from app.db.session import Database
 from app.documents import repository
-from app.documents.access import require_change
+from app.documents.access import may_change, require_change
 from app.documents.constraints import refusal
+from app.documents.deletion import Deletions
 from app.documents.errors import NotFailedError
 from app.documents.media_types import MediaType, kind_of_text
 from app.documents.pending_blobs import PendingBlobs
@@ -34,26 +39,33 @@ from app.documents.types import (
     Visibility,
 )
 from app.documents.uploads import Uploads, clean_name, name_identifiers, start_ingestion
-from app.jobs.payloads import RemoveBlobsPayload
 from app.jobs.queue import JobQueue
 
 # Progress is read from the row: soon again after a change, more rarely while nothing moves, so that a hundred
 # watchers of a long queue cost about 50 short reads a second.
 _WATCH_SECONDS = 0.4
 _WATCH_SLOWEST_SECONDS = 2.0
+_STAGES_WITH_STEPS = frozenset({Status.PARSING, Status.CHUNKING, Status.EMBEDDING})
 
 
 class DocumentService:
     """Uploads, reads, changes and deletes documents of one workspace at a time."""
 
     def __init__(
-        self, database: Database, blobs: BlobStore, pending: PendingBlobs, queue: JobQueue, *, max_upload_bytes: int
+        self,
+        database: Database,
+        blobs: BlobStore,
+        pending: PendingBlobs,
+        queue: JobQueue,
+        cache_entries: AnswerCacheEntries,
+        *,
+        max_upload_bytes: int,
     ) -> None:
         self._database = database
         self._blobs = blobs
-        self._pending = pending
         self._queue = queue
         self._uploads = Uploads(database, blobs, pending, queue, max_upload_bytes=max_upload_bytes)
+        self._deletions = Deletions(database, blobs, pending, queue, cache_entries)
 
     async def upload(self, scope: WorkspaceScope, upload: Upload) -> UploadResult:
         """Take in a file; see `Uploads.take`."""
@@ -62,7 +74,7 @@ class DocumentService:
     async def get(self, scope: WorkspaceScope, document_id: DocumentId) -> DocumentView:
         """Return one document; raise `NotFoundError` when this member may not know of it."""
         async with self._database.workspace(scope) as session:
-            return _view(await _required(session, scope, document_id))
+            return _view(scope, await repository.required(session, scope, document_id))
 
     async def page_of(
         self,
@@ -75,12 +87,12 @@ class DocumentService:
         """Return readable documents, newest first."""
         async with self._database.workspace(scope) as session:
             rows = await repository.page(session, scope, status=status, limit=limit, before=before)
-        return [_view(row) for row in rows]
+        return [_view(scope, row) for row in rows]
 
     async def watch(
         self, scope: WorkspaceScope, document_id: DocumentId, *, since: DocumentView
     ) -> AsyncIterator[DocumentView]:
-        """Yield a document each time it differs from what was seen last, until its state is final.
+        """Yield a document each time that its state or progress differs from what was seen last, until it is final.
 
         No transaction is held between two looks. Raises `NotFoundError` when it is deleted meanwhile.
         """
@@ -89,15 +101,28 @@ class DocumentService:
             await asyncio.sleep(wait)
             view = await self.get(scope, document_id)
             wait = min(wait * 1.5, _WATCH_SLOWEST_SECONDS)
-            if view != last:
+            if _told(view) != _told(last):
                 yield view
                 wait = _WATCH_SECONDS
             last = view
 
     async def page(
-        self, scope: WorkspaceScope, document_id: DocumentId, number: int, version_id: VersionId | None
+        self,
+        scope: WorkspaceScope,
+        document_id: DocumentId,
+        number: int,
+        version_id: VersionId | None,
+        *,
+        with_boxes: bool = False,
     ) -> DocumentPage:
         """Return one page of the canonical text of a version; without an id, of the one that answers are given from.
+
+        Args:
+            scope: Who asks, and where.
+            document_id: The document.
+            number: Number of the page, from 1.
+            version_id: The version.
+            with_boxes: Whether the places of its words are wanted too.
 
         Raises:
             NotFoundError: There is no such page, or the version is not ready.
@@ -107,7 +132,8 @@ class DocumentService:
         if found is None:
             raise NotFoundError("There is no such page, or the document is not ready yet.")
         page, of_version = found
-        return DocumentPage(page.number, page.label, page.text, of_version)
+        boxes = tuple(unpack(page.boxes)) if with_boxes and page.boxes else None
+        return DocumentPage(page.number, page.label, page.text, of_version, page.width, page.height, boxes)
 
     async def content(
         self, scope: WorkspaceScope, document_id: DocumentId, version_id: VersionId | None
@@ -116,7 +142,7 @@ class DocumentService:
         async with self._database.workspace(scope) as session:
             found = await repository.find_version(session, scope, document_id, version_id)
         if not found:
-            raise _no_document()
+            raise NotFoundError("There is no such document or version.")
         document, _, content = found
         media_type = kind_of_text(MediaType(content.media_type), document.name)
         return DocumentContent(document.name, media_type, content.size_bytes, content.blob_key)
@@ -140,10 +166,10 @@ class DocumentService:
         try:
             async with self._database.workspace(scope) as session:
                 await lock_documents(session, scope)
-                row = await _required(session, scope, document_id)
+                row = await repository.required(session, scope, document_id)
                 require_change(scope, row.document)
                 await self._apply(session, scope, row.document, changes)
-                return _view(row)
+                return _view(scope, await repository.required(session, scope, document_id))
         except IntegrityError as error:
             if refused := refusal(error):
                 raise refused from error
@@ -153,33 +179,17 @@ class DocumentService:
         """Start a failed document again; raise `NotFailedError` when it has not failed."""
         async with self._database.workspace(scope) as session:
             await lock_documents(session, scope)
-            row = await _required(session, scope, document_id)
+            row = await repository.required(session, scope, document_id)
             require_change(scope, row.document)
             if row.content.status != Status.FAILED:
                 raise NotFailedError(f"This document is {row.content.status}; only a failed one can be tried again.")
             await start_ingestion(self._queue, session, scope, row.content)
             await session.refresh(row.content)
-            return _view(row)
+            return _view(scope, await repository.required(session, scope, document_id))
 
     async def delete(self, scope: WorkspaceScope, document_id: DocumentId) -> DeletionReceipt:
-        """Delete a document with all versions; it is out of every search when this returns.
-
-        Check first, then act, in one transaction; the stored bytes follow by a job of the same transaction.
-        """
-        async with self._database.workspace(scope) as session:
-            await lock_documents(session, scope)
-            row = await _required(session, scope, document_id)
-            require_change(scope, row.document)
-            contents = await repository.lone_contents(session, scope, document_id)
-            sha256s = [content.sha256 for content in contents]
-            keys = tuple(content.blob_key for content in contents)
-            lost = await repository.contents_lost_to(session, scope, document_id)
-            removed = await repository.count_dependents(session, scope, document_id, lost)
-            await repository.delete_document(session, scope, document_id, sha256s)
-            if keys:
-                await self._pending.condemn(session, scope, keys)
-                await self._queue.remove_blobs(session, RemoveBlobsPayload(workspace_id=scope.workspace_id, keys=keys))
-        return DeletionReceipt(document_id, {"documents": 1, **removed, "blobs": len(lost)})
+        """Delete a document with all versions; see `Deletions.delete`."""
+        return await self._deletions.delete(scope, document_id)
 
     async def _apply(
         self, session: AsyncSession, scope: WorkspaceScope, document: Document, changes: DocumentChanges
@@ -204,18 +214,7 @@ class DocumentService:
         await session.refresh(document)
 
 
-async def _required(session: AsyncSession, scope: WorkspaceScope, document_id: DocumentId) -> DocumentRow:
-    row = await repository.find(session, scope, document_id)
-    if row is None:
-        raise _no_document()
-    return row
-
-
-def _no_document() -> NotFoundError:
-    return NotFoundError("There is no such document.")
-
-
-def _view(row: DocumentRow) -> DocumentView:
+def _view(scope: WorkspaceScope, row: DocumentRow) -> DocumentView:
     document, version, content = row.document, row.version, row.content
     return DocumentView(
         id=DocumentId(document.id),
@@ -224,14 +223,30 @@ def _view(row: DocumentRow) -> DocumentView:
         stage=content.status,
         done=content.done,
         total=content.total,
+        estimate_seconds=_estimate(row),
         reason=content.reason,
         detail=content.detail,
         warnings=tuple(content.warnings),
+        pages_without_text=tuple(content.pages_without_text),
         version_id=VersionId(version.id),
         page_count=content.page_count,
         chunk_count=content.chunk_count,
         size_bytes=content.size_bytes,
         visibility=Visibility(document.visibility),
+        grants=tuple(UserId(user) for user in row.grants) if may_change(scope, document) else None,
         created_at=document.created_at,
         updated_at=max(document.updated_at, content.updated_at),
     )
+
+
+def _estimate(row: DocumentRow) -> int | None:
+    """Return how many seconds the stage goes on at its pace so far; unknown before its first step is done."""
+    done, total = row.content.done, row.content.total
+    if Status(row.content.status) not in _STAGES_WITH_STEPS or not 0 < done <= total:
+        return None
+    return math.ceil(max(row.stage_seconds, 0.0) * (total - done) / done)
+
+
+def _told(view: DocumentView) -> DocumentView:
+    """Return what a watcher is told of; a lease that is renewed or an estimate alone is nothing new."""
+    return replace(view, estimate_seconds=None, updated_at=view.created_at)

@@ -86,6 +86,20 @@ class BlobStore:
             found = await obstore.get_async(self._store, key)
         return _parts(found)
 
+    async def exists(self, key: str) -> bool:
+        """Tell whether there are bytes under a key.
+
+        Raises:
+            UnavailableError: The store does not answer.
+        """
+        try:
+            await obstore.head_async(self._store, key)
+        except FileNotFoundError:
+            return False
+        except (StoreError, OSError) as error:
+            raise UnavailableError("The store of files does not answer.") from error
+        return True
+
     async def remove(self, keys: Sequence[str]) -> None:
         """Remove keys; those that are gone already are no error.
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import BinaryIO
 
+from app.core.boxes import Box
 from app.core.ids import DocumentId, UserId, VersionId
 
 
@@ -63,7 +64,13 @@ class UploadResult:
 
 @dataclass(frozen=True, slots=True)
 class DocumentView:
-    """A document as its readers see it: its newest version's progress, and sizes of that version."""
+    """A document as its readers see it: its newest version's progress, and sizes of that version.
+
+    Attributes:
+        estimate_seconds: How long the stage goes on at its pace so far; None while that is unknown.
+        pages_without_text: Numbers of the pages that nothing can be quoted from.
+        grants: Who else may read it while it is restricted; None for those who may not change that.
+    """
 
     id: DocumentId
     name: str
@@ -71,26 +78,38 @@ class DocumentView:
     stage: str
     done: int
     total: int
+    estimate_seconds: int | None
     reason: str | None
     detail: str | None
     warnings: tuple[str, ...]
+    pages_without_text: tuple[int, ...]
     version_id: VersionId
     page_count: int
     chunk_count: int
     size_bytes: int
     visibility: Visibility
+    grants: tuple[UserId, ...] | None
     created_at: datetime
     updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentPage:
-    """One page of the canonical text of one version."""
+    """One page of the canonical text of one version.
+
+    Attributes:
+        width: Width of the page in points; None where pages have no size.
+        height: Height of the page in points; None where pages have no size.
+        boxes: Where its words stand; None when that was not asked for or is unknown.
+    """
 
     number: int
     label: str
     text: str
     version_id: VersionId
+    width: float | None
+    height: float | None
+    boxes: tuple[Box, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +133,15 @@ class DocumentChanges:
 
 @dataclass(frozen=True, slots=True)
 class DeletionReceipt:
-    """What was removed where, in rows; `blobs` are removed by a job that was queued with the deletion."""
+    """What a deletion took from where, and what a look afterwards found left.
+
+    Attributes:
+        removed: Rows by table, stored files as `blobs`, cached answers as `cache_entries`; None where it is unknown.
+        remaining: What is left of the same places; 0 everywhere when all is done, None where nobody could look.
+        detail: The same in words.
+    """
 
     document_id: DocumentId
-    removed: Mapping[str, int]
+    removed: Mapping[str, int | None]
+    remaining: Mapping[str, int | None]
+    detail: str

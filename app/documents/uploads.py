@@ -6,6 +6,7 @@ import os
 import re
 import unicodedata
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import BinaryIO
 
 import structlog
@@ -24,8 +25,10 @@ from app.documents.constraints import refusal
 from app.documents.errors import DocumentTooLargeError, EmptyDocumentError
 from app.documents.media_types import MediaType, sniff
 from app.documents.pending_blobs import PendingBlobs
+from app.documents.similarity import likeness_of, look_alike
 from app.documents.storage import BlobStore, finish_though_cancelled, new_key
 from app.documents.types import Outcome, Status, Upload, UploadResult, Visibility
+from app.jobs import dead_letters
 from app.jobs.payloads import IngestPayload
 from app.jobs.queue import JobQueue
 
@@ -34,6 +37,9 @@ log = structlog.get_logger(__name__)
 _HEAD_BYTES = 64 * 1024
 _MEBIBYTE = 1024 * 1024
 _MAX_NAME = 255
+_LATELY = timedelta(minutes=10)
+"""How long somebody may have forgotten that they, or a colleague, brought a document."""
+_MOST_COMPARED = 500
 _EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 # Signs that change the order of what follows: a name must read as it is stored.
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -172,12 +178,26 @@ class Uploads:
             await start_ingestion(self._queue, session, scope, content)
         elsewhere = await repository.same_content_readable(session, scope, content.sha256, DocumentId(document.id))
         outcome = _outcome(is_new=is_new, same=previous == version_id, elsewhere=elsewhere)
+        hints = (
+            await self._hints(session, scope, received, DocumentId(document.id)) if outcome is Outcome.CREATED else ()
+        )
         if version_id == fresh_id and not elsewhere:
             # These bytes may be ready, for a document that this member must not notice: it begins like any other.
-            return UploadResult(DocumentId(document.id), version_id, outcome, Status.QUEUED, ())
+            return UploadResult(DocumentId(document.id), version_id, outcome, Status.QUEUED, hints)
         return UploadResult(
-            DocumentId(document.id), version_id, outcome, Status(content.status), tuple(content.warnings)
+            DocumentId(document.id), version_id, outcome, Status(content.status), (*hints, *content.warnings)
         )
+
+    async def _hints(
+        self, session: AsyncSession, scope: WorkspaceScope, received: _Received, document_id: DocumentId
+    ) -> tuple[str, ...]:
+        """Return a hint when another document that came lately looks like this one."""
+        lately = await repository.uploaded_lately(session, scope, _LATELY, limit=_MOST_COMPARED, besides=document_id)
+        mine = likeness_of(received.name)
+        for other in lately:
+            if look_alike(mine, likeness_of(other.name), same_size=other.size_bytes == received.size_bytes):
+                return (_hint(other.name, other.age_seconds),)
+        return ()
 
     async def _document(
         self, session: AsyncSession, scope: WorkspaceScope, received: _Received
@@ -206,6 +226,13 @@ def _outcome(*, is_new: bool, same: bool, elsewhere: bool) -> Outcome:
     return Outcome.SAME_CONTENT if elsewhere else Outcome.CREATED
 
 
+def _hint(name: str, age_seconds: float) -> str:
+    minutes = int(age_seconds // 60)
+    when = "less than a minute" if minutes < 1 else "1 minute" if minutes == 1 else f"{minutes} minutes"
+    advice = "If it is its new version, upload it under that name."
+    return f'This may be another copy of "{name}", uploaded {when} ago. {advice}'
+
+
 def _size(count: int) -> str:
     return f"{count / _MEBIBYTE:.3g} MiB" if count >= _MEBIBYTE else f"{count} bytes"
 
@@ -221,8 +248,16 @@ async def start_ingestion(queue: JobQueue, session: AsyncSession, scope: Workspa
     """Queue a content that is not ready; one that failed begins anew."""
     await repository.requeue_content(session, scope, content.sha256)
     await session.refresh(content)
-    payload = IngestPayload(workspace_id=scope.workspace_id, content_sha256=content.sha256, user_id=scope.user_id)
-    await queue.ingest(session, payload)
+    await dead_letters.close(session, scope, content.sha256, scope.user_id)
+    await queue.ingest(
+        session,
+        IngestPayload(
+            workspace_id=scope.workspace_id,
+            content_sha256=content.sha256,
+            user_id=scope.user_id,
+            size_bytes=content.size_bytes,
+        ),
+    )
 
 
 def name_identifiers(name: str) -> list[str]:

@@ -17,6 +17,7 @@ from app.db.models import (
     Document,
     Invitation,
     Membership,
+    PendingBlob,
     User,
     Version,
     Workspace,
@@ -219,6 +220,13 @@ async def count_rows(session: AsyncSession, scope: WorkspaceScope) -> dict[str, 
         for name, table in _COUNTED.items()
     ]
     return dict((await session.execute(select(*counts))).one()._asdict())
+
+
+async def note_blobs(session: AsyncSession, scope: WorkspaceScope) -> None:
+    """Note the keys of all stored files, whose contents go with the workspace, until their bytes are gone too."""
+    keys = select(Content.workspace_id, Content.blob_key).where(in_workspace(Content, scope))
+    noted = insert(PendingBlob).from_select(["workspace_id", "blob_key"], keys)
+    await session.execute(noted.on_conflict_do_nothing())
 
 
 async def blob_keys(session: AsyncSession, scope: WorkspaceScope) -> Sequence[str]:

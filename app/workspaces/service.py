@@ -102,6 +102,7 @@ class WorkspaceService:
             if not await repository.lock_workspace(session, scope):
                 raise _gone()
             removed = await repository.count_rows(session, scope)
+            await self._queue.forget_workspace(session, scope)
             await self._enlist_removal(session, scope)
             await repository.delete_workspace(session, scope)
         return DeletedWorkspace(scope.workspace_id, removed)
@@ -176,6 +177,7 @@ class WorkspaceService:
         return workspace
 
     async def _enlist_removal(self, session: AsyncSession, scope: WorkspaceScope) -> None:
+        await repository.note_blobs(session, scope)
         keys = await repository.blob_keys(session, scope)
         for start in range(0, len(keys), _BLOBS_A_JOB):
             part = tuple(keys[start : start + _BLOBS_A_JOB])

@@ -102,9 +102,12 @@ async def get_document_page(
     document_id: DocumentIdPath,
     number: Annotated[int, Path(ge=1, le=1_000_000, description="Number of the page, from 1.")],
     version_id: ReadyVersionIdQuery = None,
+    *,
+    boxes: Annotated[bool, Query(description="Whether to say where the words stand on the page.")] = False,
 ) -> PageRead:
     """Return one page of the canonical text: `text[start:end]` of a citation is its quote."""
-    page = await services.documents.page(scope, DocumentId(document_id), number, _version(version_id))
+    wanted, version = DocumentId(document_id), _version(version_id)
+    page = await services.documents.page(scope, wanted, number, version, with_boxes=boxes)
     return PageRead.model_validate(page)
 
 

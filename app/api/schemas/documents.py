@@ -40,16 +40,34 @@ class DocumentRead(ReadModel):
     stage: str
     done: int = Field(description="Steps of the stage that are done: pages while chunking, chunks while embedding.")
     total: int = Field(description="Steps of the stage; 0 while unknown.")
+    estimate_seconds: int | None = Field(
+        description="How many seconds the stage goes on at its pace so far; null while that is unknown."
+    )
     reason: str | None = Field(description="Why it failed, as a code.")
     detail: str | None = Field(description="Why it failed and what to do, in words.")
     warnings: list[str]
+    pages_without_text: list[int] = Field(description="Numbers of the pages that nothing can be quoted from.")
     version_id: UUID
     page_count: int
     chunk_count: int
     size_bytes: int
     visibility: Visibility
+    grants: list[UUID] | None = Field(
+        description="Members who may read it while it is restricted; null for those who may not change that."
+    )
     created_at: datetime
     updated_at: datetime
+
+
+class BoxRead(ReadModel):
+    """Where a run of characters of a page's text stands; edges are parts of the page, 0 to 1, from its top left."""
+
+    start: int
+    end: int
+    left: float
+    top: float
+    right: float
+    bottom: float
 
 
 class PageRead(ReadModel):
@@ -59,6 +77,11 @@ class PageRead(ReadModel):
     label: str
     text: str
     version_id: UUID
+    width: float | None = Field(description="Width in points; null for texts, whose pages have no size.")
+    height: float | None = Field(description="Height in points; null for texts, whose pages have no size.")
+    boxes: list[BoxRead] | None = Field(
+        description="Where the words of `text` stand; null unless asked for, and where that is unknown."
+    )
 
 
 class DocumentUpdate(RequestBody):
@@ -72,7 +95,13 @@ class DocumentUpdate(RequestBody):
 
 
 class DeletionReceiptRead(ReadModel):
-    """What a deletion removed, in rows by place; `blobs` are stored files."""
+    """What a deletion took from where, and what a look afterwards found left."""
 
     document_id: UUID
-    removed: dict[str, int]
+    removed: dict[str, int | None] = Field(
+        description="Rows by table, stored files as `blobs`, cached answers as `cache_entries`; null where unknown."
+    )
+    remaining: dict[str, int | None] = Field(
+        description="What is left of the same places: 0 when all is done, null where nobody could look."
+    )
+    detail: str = Field(description="The same in words.")

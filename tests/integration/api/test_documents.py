@@ -142,6 +142,9 @@ async def test_a_deletion_answers_with_a_receipt(services: Services, owner: Call
     assert path.endswith(receipt["document_id"])
     assert receipt["removed"] == {
         "documents": 1, "versions": 1, "citations": 0, "pages": 1, "chunks": 1, "embeddings": 1, "blobs": 1,
+        "cache_entries": 0,
     }  # fmt: skip
+    assert receipt["remaining"] == dict.fromkeys(receipt["removed"], 0)
+    assert receipt["detail"].startswith("Deleted.")
     for method, target in (("GET", path), ("GET", f"{path}/pages/1"), ("DELETE", path), ("POST", f"{path}/retry")):
         assert (await owner.call(method, target)).status_code == 404
