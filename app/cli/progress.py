@@ -1,6 +1,7 @@
 """How a running upload is shown: live bars on a terminal, one line for each event elsewhere."""
 
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -8,9 +9,13 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 
 from app.cli import output
 from app.cli.files import LocalFile
-from app.cli.words import state_of
+from app.cli.overview import Overview
+from app.cli.words import state_of, time_left
 
 _NAME_WIDTH = 40
+_BARS = 6
+_QUIET_SECONDS = 10.0
+_OVERVIEW_SECONDS = 30.0
 
 
 class UploadProgress(Protocol):
@@ -25,23 +30,40 @@ class UploadProgress(Protocol):
     def sending(self, file: LocalFile) -> None:
         """The bytes of a file are on their way."""
 
+    def accepted(self, file: LocalFile) -> None:
+        """The service has a file."""
+
+    def following(self, file: LocalFile) -> None:
+        """What becomes of a file is watched from now on."""
+
     def status(self, file: LocalFile, document: Mapping[str, Any]) -> None:
         """The document of a file has come further."""
 
-    def finished(self, file: LocalFile) -> None:
+    def left(self, file: LocalFile) -> None:
+        """A file is not watched any more, for a while or for good."""
+
+    def finished(self, file: LocalFile, *, failed: bool, at_once: bool) -> None:
         """Nothing more will happen to a file; its result is printed elsewhere."""
 
 
-def upload_progress(total: int, *, live: bool) -> UploadProgress:
-    """Return what shows an upload of so many files."""
-    return BarProgress(total) if live else LineProgress()
+def upload_progress(overview: Overview, *, live: bool) -> UploadProgress:
+    """Return what shows an upload, and keeps its overview."""
+    return BarProgress(overview) if live else LineProgress(overview)
 
 
 class LineProgress:
-    """One line for each change, on standard error."""
+    """A line for each change of a file's stage, and now and then one within a stage and one for all files.
 
-    def __init__(self) -> None:
-        self._last: dict[str, str] = {}
+    Args:
+        overview: Is kept up to date.
+        monotonic: Seconds of a clock that never goes back.
+    """
+
+    def __init__(self, overview: Overview, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._overview = overview
+        self._monotonic = monotonic
+        self._last: dict[str, tuple[str, str, float]] = {}
+        self._told_at = monotonic()
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -52,26 +74,47 @@ class LineProgress:
 
     def sending(self, file: LocalFile) -> None:
         """Tell that a file is sent."""
-        self._tell(file, "sending")
+        self._overview.send(file.name)
+        self._tell(file, "sending", "sending")
+
+    def accepted(self, file: LocalFile) -> None:
+        """Count it."""
+        self._overview.accept(file.name)
+
+    def following(self, file: LocalFile) -> None:
+        """Say nothing: its states are told."""
 
     def status(self, file: LocalFile, document: Mapping[str, Any]) -> None:
         """Tell a new state."""
-        self._tell(file, state_of(document))
+        self._overview.move(file.name, document)
+        self._tell(file, str(document["status"]), state_of(document))
 
-    def finished(self, file: LocalFile) -> None:
-        """Forget a file."""
+    def left(self, file: LocalFile) -> None:
+        """Say nothing."""
+
+    def finished(self, file: LocalFile, *, failed: bool, at_once: bool) -> None:
+        """Forget a file, and tell now and then how far all are."""
         self._last.pop(file.name, None)
+        self._overview.finish(file.name, failed=failed, at_once=at_once)
+        now = self._monotonic()
+        if now - self._told_at >= _OVERVIEW_SECONDS and self._overview.done < self._overview.total:
+            self._told_at = now
+            output.say(f"All files: {all_words(self._overview, now)}")
 
-    def _tell(self, file: LocalFile, words: str) -> None:
-        if self._last.get(file.name) != words:
-            self._last[file.name] = words
-            output.say(f"{output.neutral(file.name)}: {words}")
+    def _tell(self, file: LocalFile, stage: str, words: str) -> None:
+        now = self._monotonic()
+        told = self._last.get(file.name)
+        if told and told[0] == stage and (told[1] == words or now - told[2] < _QUIET_SECONDS):
+            return
+        self._last[file.name] = (stage, words, now)
+        output.say(f"{output.neutral(file.name)}: {words}")
 
 
 class BarProgress:
-    """A bar for each file that is under way, and one for all."""
+    """A bar for each of a handful of files that are under way, a count of the others, and a bar for all."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, overview: Overview) -> None:
+        self._overview = overview
         self._bars = Progress(
             TextColumn("{task.fields[name]}", markup=False),
             BarColumn(bar_width=24),
@@ -80,9 +123,7 @@ class BarProgress:
             console=output.err(),
             transient=True,
         )
-        self._all = self._bars.add_task("", total=total, name="All files", words=f"0 of {total}")
-        self._total = total
-        self._done = 0
+        self._all = self._bars.add_task("", total=overview.total, name="All files", words=f"0 of {overview.total:,}")
         self._tasks: dict[str, TaskID] = {}
 
     def __enter__(self) -> Self:
@@ -96,21 +137,62 @@ class BarProgress:
 
     def sending(self, file: LocalFile) -> None:
         """Add a bar for a file."""
-        self._tasks[file.name] = self._bars.add_task("", total=None, name=_short(file.name), words="sending")
+        self._overview.send(file.name)
+        self._show(file, "sending")
+
+    def accepted(self, file: LocalFile) -> None:
+        """Take the bar away until the file is followed."""
+        self._overview.accept(file.name)
+        self.left(file)
+
+    def following(self, file: LocalFile) -> None:
+        """Add a bar for a file."""
+        self._show(file, "waiting for its state")
 
     def status(self, file: LocalFile, document: Mapping[str, Any]) -> None:
-        """Move the bar of a file."""
-        total = document.get("total") or None
-        words = output.neutral(state_of(document))
-        self._bars.update(self._tasks[file.name], total=total, completed=document.get("done") or 0, words=words)
+        """Move the bar of a file, with the time that the service says."""
+        self._overview.move(file.name, document)
+        self._move_all()
+        task = self._tasks.get(file.name)
+        if task is not None:
+            said = document.get("estimate_seconds")
+            words = state_of(document) + (f", {time_left(said)}" if said else "")
+            done, total = document.get("done") or 0, document.get("total") or None
+            self._bars.update(task, total=total, completed=done, words=output.neutral(words))
 
-    def finished(self, file: LocalFile) -> None:
-        """Take away the bar of a file, and move the one for all."""
+    def left(self, file: LocalFile) -> None:
+        """Take away the bar of a file."""
         task = self._tasks.pop(file.name, None)
         if task is not None:
             self._bars.remove_task(task)
-        self._done += 1
-        self._bars.update(self._all, completed=self._done, words=f"{self._done} of {self._total}")
+        self._move_all()
+
+    def finished(self, file: LocalFile, *, failed: bool, at_once: bool) -> None:
+        """Take away the bar of a file, and move the one for all."""
+        self._overview.finish(file.name, failed=failed, at_once=at_once)
+        self.left(file)
+
+    def _show(self, file: LocalFile, words: str) -> None:
+        if len(self._tasks) < _BARS:
+            self._tasks[file.name] = self._bars.add_task("", total=None, name=_short(file.name), words=words)
+        self._move_all()
+
+    def _move_all(self) -> None:
+        others = self._overview.working + self._overview.sending - len(self._tasks)
+        words = all_words(self._overview, time.monotonic())
+        words += f"; {others:,} more under way" if others > 0 else ""
+        self._bars.update(self._all, completed=self._overview.done, words=words)
+
+
+def all_words(overview: Overview, now: float) -> str:
+    """Return how far all files are, such as `12 of 1,000, 1 failed, about 3 minutes left`."""
+    parts = [f"{overview.done:,} of {overview.total:,}"]
+    if overview.failed:
+        parts.append(f"{overview.failed:,} failed")
+    seconds = overview.seconds_left(now)
+    if seconds is not None and overview.done < overview.total:
+        parts.append(time_left(seconds))
+    return ", ".join(parts)
 
 
 def _short(name: str) -> str:

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import uuid
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,8 +14,15 @@ from app.cli.files import LocalFile
 from app.cli.progress import UploadProgress
 
 # Enough to keep the service busy while another file is on its way.
-_AT_ONCE = 3
+_SENT_AT_ONCE = 3
+# Streams that are open at a time; who waits for one learns of its end a little later.
+_FOLLOWED_AT_ONCE = 8
+# How long a stream is kept while other files wait for one.
+_TURN_SECONDS = 10.0
 _POLL_SECONDS = (0.5, 1.0, 2.0)
+# Waits before a file is sent again that the service had no room for. The same key makes it one upload.
+_BUSY_SECONDS = (1.0, 3.0, 9.0)
+_BUSY = frozenset({429, 503})
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +34,34 @@ class Uploaded:
         accepted: The service's answer to the upload; None when it refused.
         document: The last known state; None when it was not followed.
         error: Why it failed, in words; None when it did not.
+        refusal: The code of a refusal; None when the service took the file.
     """
 
     file: LocalFile
     accepted: JsonObject | None
     document: JsonObject | None
     error: str | None
+    refusal: str | None = None
+
+    @property
+    def reason(self) -> str | None:
+        """Why it failed, as the service's code."""
+        return self.refusal or (self.document or {}).get("reason")
+
+    @property
+    def similar(self) -> bool:
+        """Whether the service said at once that it has something much like it."""
+        return bool((self.accepted or {}).get("warnings"))
+
+    @property
+    def pages_without_text(self) -> Sequence[int]:
+        """Numbers of the pages that nothing can be quoted from."""
+        return (self.document or {}).get("pages_without_text") or ()
+
+    @property
+    def at_once(self) -> bool:
+        """Whether the service had nothing to do for it."""
+        return self.accepted is None or _unchanged(self.accepted)
 
     def as_json(self) -> dict[str, object]:
         """Return what a program reads about it."""
@@ -45,7 +74,8 @@ class Uploaded:
             "outcome": accepted.get("outcome"),
             "status": document.get("status") or accepted.get("status"),
             "warnings": self.warnings(),
-            "reason": document.get("reason"),
+            "pages_without_text": list(self.pages_without_text),
+            "reason": self.reason,
             "error": self.error,
         }
 
@@ -61,7 +91,7 @@ class Uploaded:
         found = words.outcome(str((self.accepted or {}).get("outcome")))
         document = self.document
         if document is None:
-            return f"{found}, not yet ready"
+            return found if self.at_once else f"{found}, not yet ready"
         pages, chunks = int(document.get("page_count") or 0), int(document.get("chunk_count") or 0)
         return f"{found}, {output.plural(pages, 'page')}, {output.plural(chunks, 'passage')}"
 
@@ -91,16 +121,8 @@ async def upload_all(
     Raises:
         CliError: The service is out of reach or does not know us; the files that are left are not tried.
     """
-    slots = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(file: LocalFile) -> Uploaded:
-        async with slots:
-            progress.sending(file)
-            result = await _upload(api, file, manner, progress)
-            progress.finished(file)
-            return result
-
-    tasks = [asyncio.create_task(one(file)) for file in files]
+    uploader = _Uploader(api, manner, progress, crowded=len(files) > _FOLLOWED_AT_ONCE)
+    tasks = [asyncio.create_task(uploader.upload(file)) for file in files]
     try:
         for next_done in asyncio.as_completed(tasks):
             yield await next_done
@@ -110,19 +132,110 @@ async def upload_all(
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _upload(api: Api, file: LocalFile, manner: Manner, progress: UploadProgress) -> Uploaded:
-    accepted: JsonObject | None = None
-    try:
-        if too_large := _too_large(file, manner):
-            return Uploaded(file, None, None, too_large)
-        accepted = await api.json(_call(file, manner))
-        document = await _follow(api, file, accepted, progress) if manner.wait else None
-    except ProblemError as error:
-        return Uploaded(file, accepted, None, error.detail)
-    except OSError as error:
-        return Uploaded(file, accepted, None, f"The file cannot be read: {error.strerror}.")
-    failed = document is not None and document["status"] == "failed"
-    return Uploaded(file, accepted, document, words.failure_of(document) if document and failed else None)
+class _Uploader:
+    """Takes files one by one; sending does not wait for the service to finish what it has.
+
+    So the service can choose what it reads first, and whoever stops the command early has sent the most.
+
+    Args:
+        api: The service.
+        manner: How the files are treated.
+        progress: Is told what happens.
+        crowded: Whether there are more files than streams, so that these go round.
+    """
+
+    def __init__(self, api: Api, manner: Manner, progress: UploadProgress, *, crowded: bool) -> None:
+        self._api = api
+        self._manner = manner
+        self._progress = progress
+        self._sending = asyncio.Semaphore(_SENT_AT_ONCE)
+        self._following = asyncio.Semaphore(_FOLLOWED_AT_ONCE)
+        self._turn = _TURN_SECONDS if crowded else None
+        self._told = False
+
+    async def upload(self, file: LocalFile) -> Uploaded:
+        """Send a file and follow it to its end."""
+        result = await self._upload(file)
+        self._progress.finished(file, failed=result.error is not None, at_once=result.at_once)
+        return result
+
+    async def _upload(self, file: LocalFile) -> Uploaded:
+        accepted: JsonObject | None = None
+        try:
+            async with self._sending:
+                if too_large := _too_large(file, self._manner):
+                    return Uploaded(file, None, None, too_large, "document_too_large")
+                self._progress.sending(file)
+                accepted = await self._send(file)
+                self._progress.accepted(file)
+            document = None if _unchanged(accepted) or not self._manner.wait else await self._follow(file, accepted)
+        except ProblemError as error:
+            return Uploaded(file, accepted, None, error.detail, error.problem_code or error.code)
+        except OSError as error:
+            return Uploaded(file, accepted, None, f"The file cannot be read: {error.strerror}.", "unreadable")
+        failed = document is not None and document["status"] == "failed"
+        return Uploaded(file, accepted, document, words.failure_of(document) if document and failed else None)
+
+    async def _send(self, file: LocalFile) -> JsonObject:
+        call = _call(file, self._manner)
+        for seconds in _BUSY_SECONDS:
+            try:
+                return await self._api.json(call)
+            except ProblemError as error:
+                if error.http_status not in _BUSY:
+                    raise
+            await asyncio.sleep(seconds)
+        return await self._api.json(call)
+
+    async def _follow(self, file: LocalFile, accepted: Mapping[str, Any]) -> JsonObject:
+        """Return the document when its state is final."""
+        path = f"/v1/documents/{accepted['document_id']}"
+        document: JsonObject | None = None
+        while document is None:
+            async with self._following:
+                document = await self._follow_a_turn(file, path)
+        return document
+
+    async def _follow_a_turn(self, file: LocalFile, path: str) -> JsonObject | None:
+        """Follow by events, and by asking when they break off; None when the turn is over before the end."""
+        self._progress.following(file)
+        try:
+            async with asyncio.timeout(self._turn):
+                return await self._by_events(file, path) or await self._by_asking(file, path)
+        except TimeoutError:
+            return None
+        finally:
+            self._progress.left(file)
+
+    async def _by_events(self, file: LocalFile, path: str) -> JsonObject | None:
+        try:
+            async with contextlib.aclosing(self._api.events(Call("GET", f"{path}/events"))) as events:
+                async for event in events:
+                    if event.name == "status":
+                        self._progress.status(file, event.data)
+                        if event.data["status"] in words.FINAL_STATES:
+                            return event.data
+        except CliError:
+            # Streams break, and some proxies do not let them through. Asking tells whether more than that is gone.
+            if not self._told:
+                self._told = True
+                output.say(f"{output.neutral(file.name)}: the live progress broke off; asking now and then instead")
+        return None
+
+    async def _by_asking(self, file: LocalFile, path: str) -> JsonObject:
+        attempt = 0
+        while True:
+            document = await self._api.json(Call("GET", path))
+            self._progress.status(file, document)
+            if document["status"] in words.FINAL_STATES:
+                return document
+            await asyncio.sleep(_POLL_SECONDS[min(attempt, len(_POLL_SECONDS) - 1)])
+            attempt += 1
+
+
+def _unchanged(accepted: Mapping[str, Any]) -> bool:
+    """Return whether the service has the very same file, and has read it before."""
+    return bool(accepted.get("outcome") == "identical" and accepted.get("status") == "ready")
 
 
 def _too_large(file: LocalFile, manner: Manner) -> str | None:
@@ -143,30 +256,3 @@ def _call(file: LocalFile, manner: Manner) -> Call:
         return file.path.name, file.path.open("rb"), file.media_type
 
     return Call("POST", "/v1/documents", form=Form(fields, opened), key=str(uuid.uuid4()))
-
-
-async def _follow(api: Api, file: LocalFile, accepted: JsonObject, progress: UploadProgress) -> JsonObject:
-    """Return the document when its state is final; by events, and by asking when they break off."""
-    path = f"/v1/documents/{accepted['document_id']}"
-    try:
-        async with contextlib.aclosing(api.events(Call("GET", f"{path}/events"))) as events:
-            async for event in events:
-                if event.name == "status":
-                    progress.status(file, event.data)
-                    if event.data["status"] in words.FINAL_STATES:
-                        return event.data
-    except CliError:
-        # Streams break, and some proxies do not let them through. Asking tells whether more than the stream is gone.
-        output.say(f"{output.neutral(file.name)}: the live progress broke off; asking now and then instead")
-    return await _poll(api, path, file, progress)
-
-
-async def _poll(api: Api, path: str, file: LocalFile, progress: UploadProgress) -> JsonObject:
-    attempt = 0
-    while True:
-        document = await api.json(Call("GET", path))
-        progress.status(file, document)
-        if document["status"] in words.FINAL_STATES:
-            return document
-        await asyncio.sleep(_POLL_SECONDS[min(attempt, len(_POLL_SECONDS) - 1)])
-        attempt += 1

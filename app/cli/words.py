@@ -49,6 +49,29 @@ _STAGES = {
     "ready": "ready",
     "failed": "failed",
 }
+_FAILURES = {
+    "encrypted": ("encrypted", "Remove the password and upload them again."),
+    "no_text": ("no text (scan)", "Recognise their text (OCR) and upload them again."),
+    "low_text_quality": ("unreadable text", "Export them anew, or recognise their text (OCR)."),
+    "corrupt": ("damaged", "Save or export them anew and upload them again."),
+    "too_many_pages": ("too many pages", "Split them and upload the parts."),
+    "too_many_characters": ("too much text", "Split them and upload the parts."),
+    "too_many_passages": ("too many passages", "Split them and upload the parts."),
+    "unpacked_too_large": ("too large when unpacked", "Save them anew, or split them."),
+    "parse_timeout": ("took too long to read", "Split them, or save them anew."),
+    "parse_memory": ("took too much memory to read", "Split them, or save them anew."),
+    "unsupported": ("of a type that cannot be read", "Convert them, for example to PDF."),
+    "unsupported_media_type": ("of a type that cannot be read", "Convert them, for example to PDF."),
+    "document_too_large": ("too large", "Split them and upload the parts."),
+    "document_empty": ("empty", "There is nothing in them to upload."),
+    "unreadable": ("not readable on this machine", "Check that they are still there and that you may read them."),
+    "unavailable": ("refused while the service was busy", "Run the same command again."),
+    "worker_lost": ("stopped the worker", "Save them anew; if that does not help, tell an operator."),
+    "file_missing": ("lost by the service", "Delete the documents and upload them again."),
+    "internal": ("failed inside the service", "Try `groundeddocs documents retry ID` later."),
+}
+_OTHER_FAILURE = ("for other reasons", "What was said about each is above.")
+_MINUTE, _HOUR = 60, 3_600
 _UNKNOWN = ("The service gave no answer.", "Ask in other words, or try again later.")
 
 
@@ -88,6 +111,24 @@ def state_of(document: Mapping[str, Any]) -> str:
         return f"failed: {failure_of(document)}"
     words, total = _STAGES.get(status, status), document.get("total") or 0
     return f"{words} {document.get('done') or 0}/{total}" if total and status != "ready" else words
+
+
+def failure(reason: str | None) -> tuple[str, str]:
+    """Return why files failed in a few words that follow a count, and what to do about them.
+
+    Args:
+        reason: The service's code for a document or a refusal.
+    """
+    return _FAILURES.get(reason or "", _OTHER_FAILURE)
+
+
+def time_left(seconds: float) -> str:
+    """Return a time in the round numbers that an estimate deserves."""
+    if seconds < _MINUTE:
+        return "less than a minute left"
+    if seconds < _HOUR:
+        return f"about {counted(round(seconds / _MINUTE), 'minutes')} left"
+    return f"about {counted(round(seconds / _HOUR), 'hours')} left"
 
 
 def failure_of(document: Mapping[str, Any]) -> str:

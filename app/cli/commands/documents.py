@@ -1,6 +1,7 @@
 """Commands about the documents of a workspace."""
 
 import functools
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -19,6 +20,17 @@ IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the documen
 _LIST_LIMIT = 100
 
 
+class StatusChoice(StrEnum):
+    """The states of a document."""
+
+    QUEUED = "queued"
+    PARSING = "parsing"
+    CHUNKING = "chunking"
+    EMBEDDING = "embedding"
+    READY = "ready"
+    FAILED = "failed"
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands of this module."""
     app.add_typer(group, name="documents", rich_help_panel="Documents and questions")
@@ -35,19 +47,21 @@ def documents(
     """List the documents that you may read; show, delete or retry one."""
     ctx.obj = target(url, workspace, as_json=as_json)
     if ctx.invoked_subcommand is None:
-        run_client(ctx.obj, _list)
+        run_client(ctx.obj, functools.partial(_list, status=None))
 
 
 @group.command("list")
 def list_documents(
     ctx: typer.Context,
     *,
+    status: Annotated[StatusChoice | None, typer.Option(help="Only documents in this state.")] = None,
     url: UrlOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the documents that you may read."""
-    run_client(merged(ctx, url, workspace, as_json=as_json), _list)
+    where = merged(ctx, url, workspace, as_json=as_json)
+    run_client(where, functools.partial(_list, status=status and status.value))
 
 
 @group.command()
@@ -91,10 +105,13 @@ def delete(
     run_client(merged(ctx, url, workspace, as_json=as_json), functools.partial(_delete, path=_path(document)))
 
 
-async def _list(session: Session) -> None:
-    found = await every_document(await session.in_workspace())
+async def _list(session: Session, *, status: str | None) -> None:
+    found = await every_document(await session.in_workspace(), status)
     if session.target.as_json:
         output.print_json({"items": found})
+        return
+    if not found and status:
+        output.say(f"No document is in the state '{status}'.")
         return
     if not found:
         output.say("There are no documents yet. Add some with `groundeddocs upload FILES...`.")
@@ -103,10 +120,10 @@ async def _list(session: Session) -> None:
     output.print_table(columns, [_row(document) for document in found], whole={"Id"}, short={"Name"})
 
 
-async def every_document(api: Api) -> list[JsonObject]:
-    """Return all documents that the user may read, newest first."""
+async def every_document(api: Api, status: str | None = None) -> list[JsonObject]:
+    """Return all documents that the user may read, newest first; only those in a state when one is given."""
     found: list[JsonObject] = []
-    params: dict[str, str | int] = {"limit": _LIST_LIMIT}
+    params: dict[str, str | int] = {"limit": _LIST_LIMIT, **({"status": status} if status else {})}
     while True:
         page = await api.json(Call("GET", "/v1/documents", params=params))
         found += page["items"]

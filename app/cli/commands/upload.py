@@ -1,8 +1,9 @@
 """The upload command."""
 
+import asyncio
 import contextlib
 import functools
-from collections import Counter
+import time
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
@@ -11,12 +12,14 @@ import typer
 
 from app.cli import output
 from app.cli.client import JsonObject
-from app.cli.errors import UsageError
-from app.cli.files import Collected, collect
+from app.cli.errors import CliError, UsageError
+from app.cli.files import Collected, LocalFile, collect
 from app.cli.options import UrlOption, WorkspaceOption, target
+from app.cli.overview import Overview
 from app.cli.progress import upload_progress
 from app.cli.running import run_client
 from app.cli.session import Session
+from app.cli.summaries import failures, notices, stopped, summary
 from app.cli.uploading import Manner, Uploaded, upload_all
 
 FilesArgument = Annotated[
@@ -68,14 +71,37 @@ async def _upload(
     manner = Manner(visibility and visibility.value, name, wait, int(config["limits"]["max_upload_bytes"]))
     live = not session.target.as_json and output.out().is_terminal and output.err().is_terminal
     results: list[Uploaded] = []
-    with upload_progress(len(found.files), live=live) as progress:
-        async with contextlib.aclosing(upload_all(api, found.files, manner, progress)) as uploads:
-            async for result in uploads:
-                results.append(result)
-                _print(result, as_json=session.target.as_json)
+    files = sorted(found.files, key=_size)
+    overview = Overview({file.name: _size(file) for file in files}, time.monotonic())
+    try:
+        with upload_progress(overview, live=live) as progress:
+            async with contextlib.aclosing(upload_all(api, files, manner, progress)) as uploads:
+                async for result in uploads:
+                    results.append(result)
+                    _print(result, as_json=session.target.as_json)
+    except (asyncio.CancelledError, CliError):
+        if not session.target.as_json:
+            output.say(stopped(overview), "yellow")
+        raise
     if len(results) > 1 and not session.target.as_json:
-        output.print_line(summary(results))
+        _print_summary(results)
     return results
+
+
+def _print_summary(results: Sequence[Uploaded]) -> None:
+    output.print_line(summary(results))
+    for line in failures(results):
+        output.print_line(line, "red")
+    for line in notices(results):
+        output.print_line(line, "yellow")
+
+
+def _size(file: LocalFile) -> int:
+    """Return a file's length: small ones go first, so that most are done soon; one that has gone counts as empty."""
+    try:
+        return file.path.stat().st_size
+    except OSError:
+        return 0
 
 
 def _collected(typed: list[str], config: JsonObject, name: str | None) -> Collected:
@@ -96,11 +122,3 @@ def _print(result: Uploaded, *, as_json: bool) -> None:
     output.print_line(output.neutral(f"{result.file.name}: {result.words()}"), "red" if result.error else "")
     for warning in result.warnings():
         output.print_line(output.neutral(warning), "yellow", indent=2)
-
-
-def summary(results: Sequence[Uploaded]) -> str:
-    """Return how many files came out in which way."""
-    counts = Counter("failed" if each.error else str((each.accepted or {}).get("outcome")) for each in results)
-    names = {"created": "new", "identical": "unchanged", "new_version": "new versions", "same_content": "known content"}
-    parts = ", ".join(f"{count} {names.get(outcome, outcome)}" for outcome, count in counts.items())
-    return f"{output.plural(len(results), 'file')}: {parts}."

@@ -21,6 +21,7 @@ class Request:
     path: str
     headers: Mapping[str, str]
     body: bytes
+    query: str = ""
 
     def json(self) -> Any:
         return json.loads(self.body)
@@ -31,13 +32,14 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What goes out; `drop` closes the connection after the body instead of ending it."""
+    """What goes out; `drop` closes the connection after the body instead of ending it, `hang` does so much later."""
 
     status: int = 200
     body: bytes = b""
     media_type: str = "application/json"
     headers: Mapping[str, str] = field(default_factory=dict)
     drop: bool = False
+    hang: bool = False
 
 
 Answerer = Callable[[Request], Reply]
@@ -47,8 +49,8 @@ def reply(value: object, status: int = 200, **headers: str) -> Reply:
     return Reply(status, json.dumps(value).encode(), headers=headers)
 
 
-def problem(status: int, title: str, detail: str) -> Reply:
-    members = {"title": title, "detail": detail, "status": status, "code": "test", "trace_id": "trace-7"}
+def problem(status: int, title: str, detail: str, code: str = "test") -> Reply:
+    members = {"title": title, "detail": detail, "status": status, "code": code, "trace_id": "trace-7"}
     return Reply(status, json.dumps(members).encode(), "application/problem+json")
 
 
@@ -63,6 +65,7 @@ class StandIn:
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        self.stopping = threading.Event()
         self._answers: dict[tuple[str, str], list[Answerer]] = defaultdict(list)
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
@@ -82,6 +85,7 @@ class StandIn:
         self._thread.start()
 
     def stop(self) -> None:
+        self.stopping.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -101,19 +105,21 @@ class StandIn:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 if self.headers.get("Transfer-Encoding") == "chunked":
                     body = b"".join(_chunks(self.rfile.readline, self.rfile.read))
-                path = self.path.split("?", 1)[0]
-                found = stand_in.answer(Request(self.command, path, dict(self.headers), body))
+                path, _, query = self.path.partition("?")
+                found = stand_in.answer(Request(self.command, path, dict(self.headers), body, query))
                 if found.status == 0:
                     self.close_connection = True
                     return
                 self.send_response(found.status)
                 self.send_header("Content-Type", found.media_type)
                 # A length that is never reached is a connection that breaks.
-                self.send_header("Content-Length", str(len(found.body) + (100 if found.drop else 0)))
+                self.send_header("Content-Length", str(len(found.body) + (100 if found.drop or found.hang else 0)))
                 for name, value in found.headers.items():
                     self.send_header(name.replace("_", "-"), value)
                 self.end_headers()
                 self.wfile.write(found.body)
+                if found.hang:
+                    stand_in.stopping.wait(30)
                 self.close_connection = True
 
             do_GET = do_POST = do_DELETE = do_PUT = do_PATCH = serve  # noqa: N815 - the names are the library's

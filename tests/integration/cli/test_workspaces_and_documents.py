@@ -228,3 +228,11 @@ def test_creating_is_never_sent_twice(shell: Shell, service: StandIn) -> None:
     service.on("POST", "/v1/workspaces", Reply(status=0))
     assert shell("workspaces", "create", "Legal").code == 4
     assert len(service.calls("POST", "/v1/workspaces")) == 1
+
+
+def test_documents_of_one_state_are_asked_for(shell: Shell, service: StandIn) -> None:
+    service.on("GET", "/v1/documents", reply({"items": [], "next_cursor": None}))
+    ended = shell("documents", "list", "--status", "failed")
+    assert (ended.code, ended.err) == (0, "No document is in the state 'failed'.\n")
+    (sent,) = service.calls("GET", "/v1/documents")
+    assert "status=failed" in sent.query

@@ -1,8 +1,8 @@
 from pathlib import Path
 
 from app.cli.client import JsonObject
-from app.cli.commands.upload import summary
 from app.cli.files import LocalFile
+from app.cli.summaries import summary
 from app.cli.uploading import Uploaded
 
 FILE = LocalFile(Path("manual.pdf"), "manual.pdf")

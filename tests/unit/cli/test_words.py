@@ -2,7 +2,9 @@ import pytest
 
 from app.answering.claims import Reason
 from app.cli import words
+from app.cli.commands.documents import StatusChoice
 from app.documents.types import Outcome, Status
+from app.ingestion.parsing.types import ParseReason
 
 
 @pytest.mark.parametrize("reason", list(Reason))
@@ -43,3 +45,28 @@ def test_failed_document_tells_why() -> None:
         "failed: It is locked."
     )
     assert words.failure_of({"reason": "encrypted", "detail": None}) == "encrypted"
+
+
+@pytest.mark.parametrize("reason", [*ParseReason, "internal", "worker_lost", "file_missing", "unsupported_media_type"])
+def test_every_reason_of_a_failure_has_words_and_what_to_do(reason: str) -> None:
+    why, remedy = words.failure(reason)
+    assert (why, remedy) != words.failure("a reason that does not exist")
+    assert remedy.endswith(".")
+
+
+def test_the_states_to_list_are_those_of_documents() -> None:
+    assert {choice.value for choice in StatusChoice} == {status.value for status in Status}
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"),
+    [
+        (0, "less than a minute left"),
+        (59.9, "less than a minute left"),
+        (89, "about 1 minute left"),
+        (600, "about 10 minutes left"),
+        (5_400, "about 2 hours left"),
+    ],
+)
+def test_times_are_told_in_round_numbers(seconds: float, told: str) -> None:
+    assert words.time_left(seconds) == told
