@@ -8,7 +8,9 @@ from collections.abc import Iterator, Sequence
 _UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufeff\ufffe\uffff]")
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x85\u2028\u2029]")
 _BLANK_LINES = re.compile(r"\n{3,}")
-_BROKEN_WORD = re.compile(r"(?<![^\W\d_])([^\W\d_]++)[-\u2010\u00ad]\n[^\S\n]*([^\W\d_]+)")
+_BREAK = re.compile("[-\u2010\u2011\u00ad]\n")
+_BROKEN_WORD = re.compile(r"(?<![^\W\d_])([^\W\d_]++)([-\u2010\u2011\u00ad])\n[^\S\n]*([^\W\d_]+)")
+_NO_BREAK_HYPHEN = "\u2011"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 # Signs beside ASCII; combining marks are among them. Sorting a run of marks takes time with its square.
 _MARKS_AT_ONCE = 100
@@ -28,6 +30,18 @@ def clean(text: str) -> str:
     """Return the text in NFC with plain newlines, without NUL, lone surrogates and other invisible debris."""
     plain = _UNWANTED.sub("", _LINE_ENDS.sub("\n", text))
     return unicodedata.normalize("NFC", _LONG_RUN.sub(_with_joiners, plain))
+
+
+def is_clean(text: str) -> bool:
+    """Whether `clean` would change neither the text nor any part of it."""
+    if text.isascii():
+        return not _UNWANTED.search(text) and "\r" not in text
+    return (
+        not _UNWANTED.search(text)
+        and not _LINE_ENDS.search(text)
+        and not _LONG_RUN.search(text)
+        and unicodedata.is_normalized("NFC", text)
+    )
 
 
 def _with_joiners(match: re.Match[str]) -> str:
@@ -58,29 +72,49 @@ def tidy(text: str) -> str:
 
 def vocabulary(texts: Sequence[str]) -> frozenset[str]:
     """Return the words of a document in small letters, also those with a hyphen inside, but none broken by a line."""
-    return frozenset(word for text in texts for word in _WORD.findall(_BROKEN_WORD.sub(" ", text).lower()))
+    return frozenset(word for text in texts for word in _WORD.findall(_without_broken_words(text).lower()))
+
+
+def _without_broken_words(text: str) -> str:
+    return _BROKEN_WORD.sub(" ", text) if _BREAK.search(text) else text
 
 
 def join_broken_words(text: str, words: frozenset[str]) -> str:
-    """Undo hyphenation at line ends, where a small letter follows.
-
-    The hyphen goes unless the document's other words speak for it: it writes the compound elsewhere
-    ("client-server"), or it has both halves as words and never the joined one ("business-critical").
+    """Undo hyphenation at line ends, as `broken_words` finds it.
 
     Args:
         text: Lines as they stand on a page.
         words: The document's `vocabulary`.
     """
+    parts: list[str] = []
+    offset = 0
+    for start, end in broken_words(text, words):
+        parts.append(text[offset:start])
+        offset = end
+    return "".join([*parts, text[offset:]])
 
-    def joined(match: re.Match[str]) -> str:
-        first, second = match.groups()
+
+def broken_words(text: str, words: frozenset[str]) -> Iterator[tuple[int, int]]:
+    """Yield the spans between the halves of broken words that must go to undo hyphenation, in order.
+
+    A small letter follows the break. The hyphen goes too, unless the document's other words speak for it: it writes
+    the compound elsewhere ("client-server"), or it has both halves as words and never the joined one
+    ("business-critical").
+
+    Args:
+        text: Lines as they stand on a page.
+        words: The document's `vocabulary`.
+    """
+    if not _BREAK.search(text):
+        return  # most pages have none, and looking for whole words takes ten times as long
+    for match in _BROKEN_WORD.finditer(text):
+        first, hyphen, second = match.groups()
         if not second[0].islower():
-            return match[0]
+            continue
         left, right = first.lower(), second.lower()
         separate = left in words and right in words and left + right not in words
-        return f"{first}-{second}" if separate or f"{left}-{right}" in words else first + second
-
-    return _BROKEN_WORD.sub(joined, text)
+        stays = separate or f"{left}-{right}" in words
+        yield match.end(1) + (stays or hyphen == _NO_BREAK_HYPHEN), match.start(3)
 
 
 def split_long(text: str) -> Iterator[str]:

@@ -25,22 +25,40 @@ _Key = tuple[str, str, int]
 def take_out_furniture(pages: Sequence[str]) -> list[tuple[str, tuple[str, ...]]]:
     """Return each page's text without furniture, and the furniture, in the order of the page."""
     lines = [page.split("\n") for page in pages]
-    counts = Counter(key for number, page in enumerate(lines) for key in _page_keys(page, number))
+    return [_parted(page, gone) for page, gone in zip(lines, find_furniture(lines), strict=True)]
+
+
+def find_furniture(pages: Sequence[Sequence[str]]) -> list[frozenset[int]]:
+    """Return the positions of the lines of each page that are furniture; none where what repeats is all that most have.
+
+    Args:
+        pages: The lines of each page, from its upper edge to its lower one.
+    """
+    counts = Counter(key for number, page in enumerate(pages) for key in _page_keys(page, number))
     needed = max(_LEAST_PAGES, round(len(pages) * _LEAST_SHARE))
     repeated = {key for key, count in counts.items() if count >= needed}
-    parted = [_without(page, number, repeated) for number, page in enumerate(lines)]
-    if not any(text.strip() for text, _ in parted):
-        return [(page, ()) for page in pages]  # what repeats is all that there is
-    return parted
+    found = [_repeated_lines(page, number, repeated) for number, page in enumerate(pages)]
+    if _are_mostly_emptied(pages, found):
+        return [frozenset() for _ in pages]
+    return found
 
 
-def _page_keys(lines: list[str], number: int) -> set[_Key]:
+def _are_mostly_emptied(pages: Sequence[Sequence[str]], found: Sequence[frozenset[int]]) -> bool:
+    """Whether most pages with text have no other than what repeats: then that is the text."""
+    filled = [
+        (sum(bool(line.strip()) for line in page), sum(bool(page[index].strip()) for index in gone))
+        for page, gone in zip(pages, found, strict=True)
+    ]
+    return 2 * sum(0 < lines == gone for lines, gone in filled) > sum(lines > 0 for lines, _ in filled)
+
+
+def _page_keys(lines: Sequence[str], number: int) -> set[_Key]:
     top, bottom = _edges(lines)
     found = [("top", index) for index in top] + [("bottom", index) for index in bottom]
     return {key for edge, index in found for key in _keys(edge, lines[index], number)}
 
 
-def _edges(lines: list[str]) -> tuple[list[int], list[int]]:
+def _edges(lines: Sequence[str]) -> tuple[list[int], list[int]]:
     filled = [index for index, line in enumerate(lines) if line.strip()]
     return filled[:_REACH], filled[::-1][:_REACH]
 
@@ -62,12 +80,16 @@ def _roman(text: str) -> int:
     return sum(-value if value < max(values[index:]) else value for index, value in enumerate(values))
 
 
-def _without(lines: list[str], number: int, repeated: set[_Key]) -> tuple[str, tuple[str, ...]]:
+def _repeated_lines(lines: Sequence[str], number: int, repeated: set[_Key]) -> frozenset[int]:
     gone: set[int] = set()
     for edge, indexes in zip(("top", "bottom"), _edges(lines), strict=True):
         for index in indexes:
             if _keys(edge, lines[index], number).isdisjoint(repeated):
                 break
             gone.add(index)
+    return frozenset(gone)
+
+
+def _parted(lines: Sequence[str], gone: frozenset[int]) -> tuple[str, tuple[str, ...]]:
     kept = "\n".join(line for index, line in enumerate(lines) if index not in gone)
     return kept, tuple(lines[index].strip() for index in sorted(gone))

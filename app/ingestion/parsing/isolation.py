@@ -11,9 +11,10 @@ import signal
 import sys
 import tempfile
 from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from typing import IO
 
@@ -21,14 +22,16 @@ import structlog
 from pydantic import TypeAdapter, ValidationError
 
 import app
+from app.core.boxes import BOX_BYTES, spans
 from app.documents.media_types import MediaType
 from app.ingestion.parsing.child import EXIT_MEMORY, answer_bytes
-from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
+from app.ingestion.parsing.types import Mark, ParsedDocument, ParsedPage, ParseFailure, ParseLimits, ParseReason
 
 log = structlog.get_logger(__name__)
 
 _COMMAND = (sys.executable, "-m", "app.ingestion.parsing.child")
 _SOURCE = str(Path(app.__file__).parents[1])
+_DEEPEST_HEADING = 100
 _GRACE_SECONDS = 1
 """Time beyond the limit for starting the process, which the file is not to blame for."""
 
@@ -127,4 +130,27 @@ def _plausible(document: ParsedDocument, limits: ParseLimits) -> bool:
         and characters <= limits.max_characters + len(numbers)
         and not any("\x00" in page.text for page in document.pages)
         and any(page.has_text for page in document.pages)
+        and all(map(_is_page_plausible, document.pages))
+        and _are_marks_plausible(document.marks, characters)
     )
+
+
+def _is_page_plausible(page: ParsedPage) -> bool:
+    """Whether its size is one, and each box stands after the one before and inside the page's text."""
+    if any(side is not None and not 0 < side < inf for side in (page.width, page.height)):
+        return False
+    if page.boxes and (page.width is None or page.height is None or len(page.boxes) % BOX_BYTES):
+        return False
+    end = 0
+    for start, stop in spans(page.boxes):
+        if not end <= start < stop:
+            return False
+        end = stop
+    return end <= len(page.text)
+
+
+def _are_marks_plausible(marks: Sequence[Mark], characters: int) -> bool:
+    """Whether each mark stands after the one before and inside the text."""
+    ends = [0, *(mark.end for mark in marks)]
+    ordered = all(end <= mark.start < mark.end for end, mark in zip(ends, marks, strict=False))
+    return ordered and ends[-1] <= characters and all(0 <= mark.level <= _DEEPEST_HEADING for mark in marks)

@@ -1,6 +1,10 @@
 """Text by pypdf: slower than pdfium, and at times right where pdfium is not."""
 
 import io
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Self
 
 import pypdf
@@ -10,6 +14,39 @@ from app.ingestion.parsing.types import ParseFailure, ParseReason
 
 # What pypdf raises on damaged files, beside its own errors.
 _DAMAGE = (PyPdfError, ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError, OSError)
+
+
+_AGAIN_SECONDS = 0.2
+
+
+class OutOfTime(BaseException):
+    """The time for reading with pypdf is over. No `Exception`, so that nothing in pypdf takes it for damage."""
+
+
+@contextmanager
+def time_share(seconds: float) -> Iterator[None]:
+    """Stop what runs inside when it has taken its processor time; pypdf loops for ever on some real files.
+
+    Only for the main thread of the parsing process: the system's signal (SIGVTALRM) arrives there. It is sent again
+    and again, since a file's loop may stand inside a handler that swallows the first.
+
+    Raises:
+        OutOfTime: It took longer.
+    """
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        raise OutOfTime
+
+    before = signal.signal(signal.SIGVTALRM, stop)
+    try:
+        try:
+            signal.setitimer(signal.ITIMER_VIRTUAL, max(seconds, _AGAIN_SECONDS), _AGAIN_SECONDS)
+            yield
+        finally:  # a signal may come just before this line; the next one only comes after the line below
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, before)
 
 
 class PypdfText:

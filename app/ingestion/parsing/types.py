@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-PARSER_VERSION = "1"
+PARSER_VERSION = "2"
 """Part of every chunk id. Raise it when the same bytes would give another canonical text."""
 
 

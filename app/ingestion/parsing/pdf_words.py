@@ -1,0 +1,239 @@
+"""Takes words with their places from a page that pdfium has open.
+
+pdfium is called through ctypes, about 1 microsecond a call. So a word costs two calls (its first and its last
+character), a line six more for its font.
+"""
+
+import ctypes
+import re
+from dataclasses import dataclass
+from math import hypot, isfinite
+from struct import Struct
+from typing import Any, NamedTuple
+
+from pypdfium2 import raw
+
+from app.ingestion.parsing.canonical import clean, is_clean
+from app.ingestion.parsing.pdf_frame import Frame, frame_of
+from app.ingestion.parsing.pdf_rules import Rule, read_rules
+
+_TOKEN = re.compile("[^\\s\ufffe]*\ufffe|[^\\s\ufffe]+|[\r\n]+")
+_LINE_END_HYPHEN = "\ufffe"
+"""What pdfium gives for a hyphen at a line end, in place of the hyphen and the newline."""
+_BOLD_NAME = re.compile(rb"bold|black|heavy|semibd|demi|cmbx|sfbx|ecbx|-bd\b", re.IGNORECASE)
+_FORCE_BOLD = 1 << 18  # font descriptor flag (ISO 32000, table 121)
+_NAME_BYTES = 128
+_NO_SPACE = 0.12
+"""Line heights: what stands nearer belongs to the same word."""
+_USUAL_SPACE = 0.35
+"""Line heights between words; columns stand wider apart."""
+_BOXES = Struct("8f")
+# The prototypes of pypdfium2 check the type of each argument; plain addresses take half the time.
+_get_box = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(
+    ctypes.cast(raw.FPDFText_GetLooseCharBox, ctypes.c_void_p).value or 0
+)
+_LARGEST_SIDE = 1e6
+"""Points; a page of 350 m is damaged."""
+
+
+class Word(NamedTuple):
+    """A run of characters without white space, and its place in points from the top left of the page as shown."""
+
+    text: str
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+
+class WordLine(NamedTuple):
+    """Words that pdfium found on one line, in its order.
+
+    Args:
+        words: At least one; none where a table took them.
+        size: Size of its type in points: of its first word or its last one, whichever is smaller.
+        bold: Whether both are set in a bold font.
+    """
+
+    words: tuple[Word, ...]
+    size: float
+    bold: bool
+
+
+@dataclass(frozen=True, slots=True)
+class PageWords:
+    """What stands on a page.
+
+    Attributes:
+        width: Width as shown, in points.
+        height: Height as shown.
+        lines: Its text in the order of pdfium.
+        rules: Drawn lines, at most 2,000.
+    """
+
+    width: float
+    height: float
+    lines: tuple[WordLine, ...]
+    rules: tuple[Rule, ...]
+
+
+def read_words(page: Any, textpage: Any) -> PageWords | None:
+    """Return what stands on a page; None when its size or a place makes no sense.
+
+    Args:
+        page: A pdfium page handle.
+        textpage: Its text page handle.
+    """
+    frame = frame_of(page)
+    width, height = float(raw.FPDF_GetPageWidthF(page)), float(raw.FPDF_GetPageHeightF(page))
+    if frame is None or not (0 < width < _LARGEST_SIDE and 0 < height < _LARGEST_SIDE):
+        return None
+    lines = _lines(textpage, frame)
+    # Damaged fonts and matrices give numbers that no order can be made of.
+    if not isfinite(sum(line.size + sum(map(sum, (word[1:] for word in line.words))) for line in lines)):
+        return None
+    return PageWords(width, height, lines, read_rules(page, frame) if lines else ())
+
+
+def page_text(textpage: Any) -> str:
+    """Return a page's characters, one for each index that pdfium counts."""
+    count = raw.FPDFText_CountChars(textpage)
+    if count <= 0:
+        return ""
+    buffer = ctypes.create_string_buffer(4 * (count + 1))
+    units = raw.FPDFText_GetText(textpage, 0, count, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)))
+    text = buffer.raw[: 2 * max(0, units - 1)].decode("utf-16-le", "replace")
+    if len(text) == count:
+        return text
+    # Characters without a code are counted, but not given: ask for each, so that positions stay true.
+    return "".join(_character(raw.FPDFText_GetUnicode(textpage, index)) for index in range(count))
+
+
+def _character(code: int) -> str:
+    return chr(code) if code <= 0x10FFFF else "\ufffd"  # noqa: PLR2004 (the last code of Unicode)
+
+
+def _lines(textpage: Any, frame: Frame) -> tuple[WordLine, ...]:
+    text = page_text(textpage)
+    as_it_is = is_clean(text.replace("\r\n", "\n").replace(_LINE_END_HYPHEN, "-"))
+    boxes = _BoxReader(textpage, frame)
+    font = _FontReader(textpage)
+    lines: list[WordLine] = []
+    words: list[Word] = []
+    first = last = 0
+    ended = broken = False
+
+    def end_line() -> None:
+        if words:
+            size, bold = font.look(first, last)
+            lines.append(WordLine(tuple(words), size, bold))
+            words.clear()
+
+    for match in _TOKEN.finditer(text):
+        token = match[0]
+        if token[0] in "\r\n":
+            ended = True
+            continue
+        start, end = match.span()
+        box = boxes.read(start, end - 1)
+        glued = False
+        if ended and words:
+            gap = _gap_on_line(words[-1], box)
+            if broken or gap is None:
+                end_line()
+            else:
+                glued = gap < _NO_SPACE
+        if not words:
+            first = start
+        last = start
+        ended = broken = token[-1] == _LINE_END_HYPHEN
+        word = f"{token[:-1]}-" if broken else token
+        # Cleaning may leave nothing, or part what was a control character inside a word.
+        for part in (word,) if as_it_is else clean(word).split():
+            words.append(_glued(words.pop(), part, box) if glued else Word(part, *box))
+            glued = False
+    end_line()
+    return tuple(lines)
+
+
+def _gap_on_line(before: Word, place: tuple[float, float, float, float]) -> float | None:
+    """Return how far right of a word another one stands on the same line, in line heights; None when it does not.
+
+    pdfium begins a new line at a superscript and after it.
+    """
+    left, top, right, bottom = place
+    height = max(before.bottom - before.top, bottom - top)
+    overlap = min(before.bottom, bottom) - max(before.top, top)
+    if overlap * 2 < min(before.bottom - before.top, bottom - top) or right <= before.right or height <= 0:
+        return None
+    gap = (left - before.right) / height
+    return gap if -_NO_SPACE <= gap <= _USUAL_SPACE else None
+
+
+def _glued(before: Word, text: str, place: tuple[float, float, float, float]) -> Word:
+    left, top, right, bottom = place
+    return Word(
+        clean(before.text + text),
+        min(before.left, left),
+        min(before.top, top),
+        max(before.right, right),
+        max(before.bottom, bottom),
+    )
+
+
+class _BoxReader:
+    """Gives the places of words, with one piece of memory for all calls."""
+
+    def __init__(self, textpage: Any, frame: Frame) -> None:
+        self._textpage = ctypes.cast(textpage, ctypes.c_void_p).value
+        self._frame = frame
+        self._buffer = ctypes.create_string_buffer(_BOXES.size)
+        self._first = ctypes.addressof(self._buffer)
+        self._second = self._first + _BOXES.size // 2
+
+    def read(self, first: int, last: int) -> tuple[float, float, float, float]:
+        """Return the place of the characters from the first to the last, as `Frame.shown` does."""
+        _get_box(self._textpage, first, self._first)
+        _get_box(self._textpage, last, self._second)
+        left, top, right, bottom, left2, top2, right2, bottom2 = _BOXES.unpack(self._buffer)
+        # Four calls of `min` and `max` would take as long as the two calls above.
+        return self._frame.shown(
+            left if left < left2 else left2,  # noqa: FURB136
+            bottom if bottom < bottom2 else bottom2,  # noqa: FURB136
+            right if right > right2 else right2,  # noqa: FURB136
+            top if top > top2 else top2,  # noqa: FURB136
+        )
+
+
+class _FontReader:
+    """Tells how large characters are set, and whether in bold, by the name and the flags of their font."""
+
+    def __init__(self, textpage: Any) -> None:
+        self._textpage = textpage
+        self._name = ctypes.create_string_buffer(_NAME_BYTES)
+        self._flags = ctypes.c_int()
+        self._matrix = raw.FS_MATRIX()
+        self._known: dict[tuple[bytes, int], bool] = {}
+
+    def look(self, first: int, last: int) -> tuple[float, bool]:
+        """Return the smaller size of two characters in points, and whether both are bold."""
+        size, bold = self._look(first)
+        if first == last:
+            return size, bold
+        other, also = self._look(last)
+        return min(size, other), bold and also
+
+    def _look(self, index: int) -> tuple[float, bool]:
+        # The size that a producer names is scaled by a matrix: many set type of size 1, ten times enlarged.
+        scale = 1.0
+        if raw.FPDFText_GetMatrix(self._textpage, index, ctypes.byref(self._matrix)):
+            scale = hypot(self._matrix.c, self._matrix.d)
+        return scale * raw.FPDFText_GetFontSize(self._textpage, index), self._is_bold(index)
+
+    def _is_bold(self, index: int) -> bool:
+        if not raw.FPDFText_GetFontInfo(self._textpage, index, self._name, _NAME_BYTES, ctypes.byref(self._flags)):
+            return False
+        font = self._name.value, self._flags.value
+        if font not in self._known:
+            self._known[font] = bool(font[1] & _FORCE_BOLD) or _BOLD_NAME.search(font[0]) is not None
+        return self._known[font]
