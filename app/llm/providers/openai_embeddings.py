@@ -19,7 +19,7 @@ MAX_DIMENSION = 4_000
 """Longest vector that the database can index as half precision numbers."""
 _PROBE = "ready"
 _FAILURE_SECONDS = 2.0
-_REFUSED = "The embedding model refuses {count} of {total} texts, most often because they are too long for it."
+_REFUSED = "The embedding model gives no vector for {count} of {total} texts, most often because they are too long."
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,24 +118,26 @@ class OpenAIEmbedder:
             raise InputRefusedError(
                 "The embedding model refuses this text; a shorter one may pass.", (0,), nothing
             ) from None
-        return np.asarray(vectors[0], dtype=np.float32)
+        return np.asarray(_usable(vectors)[0], dtype=np.float32)
 
     async def _fill(self, vectors: Vectors, texts: Sequence[str], positions: Sequence[int]) -> list[int]:
         """Write the vectors of some texts to their places; return the positions that are refused.
 
         A request is refused as a whole, so its halves are tried until the text is found that the server does not take.
+        A text whose vector is not usable counts as refused too.
         """
         try:
             async with self._turns:
                 sent = [texts[position] for position in positions]
-                vectors[list(positions)] = await self._request(sent, self._limits.passages_seconds)
+                found = await self._request(sent, self._limits.passages_seconds)
+                vectors[list(positions)] = found
+                return [position for position, row in zip(positions, found, strict=True) if not row.any()]
         except BadInputError:
             if len(positions) == 1:
                 return list(positions)
             middle = len(positions) // 2
             first = await self._fill(vectors, texts, positions[:middle])
             return first + await self._fill(vectors, texts, positions[middle:])
-        return []
 
     async def _check(self) -> None:
         """Learn, once, what must be asked so that vectors of the right length come back.
@@ -187,7 +189,7 @@ class OpenAIEmbedder:
             ModelSetupError: Even that text is refused.
         """
         try:
-            return int((await self._send([_PROBE], self._limits.query_seconds, omit)).shape[1])
+            return int(_usable(await self._send([_PROBE], self._limits.query_seconds, omit)).shape[1])
         except BadInputError as error:
             raise ModelSetupError(
                 f"The model service refuses even a short text ({error.status}). "
@@ -255,6 +257,14 @@ async def _gather(work: Iterable[Coroutine[None, None, list[int]]]) -> list[list
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _usable(vectors: Vectors) -> Vectors:
+    if not vectors.any(axis=1).all():
+        raise InvalidEmbeddingsError(
+            "The embedding service answered with a vector that is not finite or points nowhere."
+        )
+    return vectors
 
 
 def _sendable(text: str) -> str:

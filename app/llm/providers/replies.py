@@ -24,13 +24,16 @@ class _Reply(BaseModel):
 def read_vectors(content: bytes, expected_count: int) -> Vectors:
     """Return unit vectors in the order of the texts that were sent, whatever the order of the reply.
 
+    A vector that is not finite or has no direction becomes a row of zeros: it says something of its text alone, and
+    must not cost the other texts theirs.
+
     Args:
         content: The body of the reply.
         expected_count: How many texts were sent.
 
     Raises:
-        InvalidEmbeddingsError: The reply is no JSON of this shape, a vector is missing, doubled, not finite or has no
-            direction, or the vectors differ in length.
+        InvalidEmbeddingsError: The reply is no JSON of this shape, a vector is missing or doubled, or the vectors
+            differ in length, so that none can be trusted to be that of its text.
     """
     try:
         items = _Reply.model_validate_json(content).data
@@ -42,7 +45,7 @@ def read_vectors(content: bytes, expected_count: int) -> Vectors:
             f"The embedding service did not answer with one vector for each of {expected_count} texts."
         )
     rows = [_numbers(by_index[index]) for index in range(expected_count)]
-    if len({len(row) for row in rows}) != 1:
+    if len({len(row) for row in rows}) != 1 or not len(rows[0]):
         raise InvalidEmbeddingsError("The embedding service answered with vectors of different lengths.")
     return _unit(np.stack(rows))
 
@@ -58,11 +61,10 @@ def _numbers(embedding: list[float] | str) -> Vectors:
 
 
 def _unit(rows: Vectors) -> Vectors:
-    """Return the rows with a length of one; servers differ in whether they do that."""
-    if not np.isfinite(rows).all():
-        raise InvalidEmbeddingsError("The embedding service answered with values that are no numbers.")
+    """Return the rows with a length of one, which not every server gives them, or as zeros where that cannot be."""
     exact = rows.astype(np.float64)
-    norms = np.linalg.norm(exact, axis=1, keepdims=True)
-    if rows.shape[1] == 0 or norms.min() < _LEAST_NORM:
-        raise InvalidEmbeddingsError("The embedding service answered with a vector that points nowhere.")
-    return np.asarray(exact / norms, dtype=np.float32)
+    norms = np.linalg.norm(np.nan_to_num(exact, nan=0.0, posinf=0.0, neginf=0.0), axis=1)
+    usable = np.isfinite(exact).all(axis=1) & (norms >= _LEAST_NORM)
+    vectors = np.zeros_like(rows)
+    vectors[usable] = exact[usable] / norms[usable, None]
+    return vectors
