@@ -1,28 +1,78 @@
 """The kinds of files that can be read, told by their content: names and declared types may lie."""
 
-import codecs
+import os
 import re
 from enum import StrEnum
-
-from charset_normalizer import from_bytes
+from pathlib import PurePosixPath
+from typing import BinaryIO
 
 from app.core.errors import AppError
+from app.documents.containers import OLE_SIGNATURE, ZIP_SIGNATURES, ole_has, zip_names
+from app.documents.delimited import find_delimiter
+from app.documents.encodings import read_head
+from app.documents.foreign import BINARY, EMBEDDED, OLE_STREAMS, ZIP_MEMBERS, ZIP_MIME_TYPES, Foreign
 
+_HEAD_BYTES = 64 * 1024
+_TAIL_BYTES = 4 * 1024
 _PDF_REACH = 1024
 """Readers accept bytes before the header, as mail gateways leave them (PDF 1.7, appendix H, note 13)."""
-_SAMPLE = 8 * 1024
-_WIDE_BOMS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
-_OTHER_FORMATS = re.compile(rb"\s*(?:<!doctype html|<html|\{\\rtf|%!PS)", re.IGNORECASE)
-_BINARY = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
-_MARKDOWN_SUFFIXES = (".md", ".markdown")
-_SUPPORTED = "Supported are PDF, Markdown and plain text."
+_PDF_HEADER = re.compile(rb"%PDF-\d")
+_PDF_BODY = re.compile(rb"\d+\s+\d+\s+obj\b|startxref")
+_LEADING = r"\ufeff?\s*+(?:<\?xml[^>]*+>\s*+|<!--(?:[^-]|-(?!->))*+-->\s*+)*+"
+_HTML = re.compile(_LEADING + r"(?:<!doctype\s+html\b|<html\b)", re.IGNORECASE)
+_HTML_PART = re.compile(_LEADING + r"<(?:head|body)\b", re.IGNORECASE)
+_DOCTYPE = re.compile(_LEADING + r"<!doctype\s+html\b", re.IGNORECASE)
+_TAG = re.compile(
+    r"<(?:p|div|span|h[1-6]|table|ul|ol|br|a|b|i|em|strong|body|title|meta|section|article)\b", re.IGNORECASE
+)
+_MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+_HTML_SUFFIXES = frozenset({".html", ".htm", ".xhtml", ".xht"})
+_TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".tab", ".psv"})
+# Their rows may agree on a delimiter, and still they are no tables.
+_LINE_SUFFIXES = frozenset(
+    [
+        ".log",
+        ".json",
+        ".jsonl",
+        ".ndjson",
+        ".xml",
+        ".yaml",
+        ".yml",
+        ".toml",
+        ".ini",
+        ".cfg",
+        ".conf",
+        ".rst",
+        ".tex",
+        ".sql",
+        ".py",
+        ".js",
+        ".ts",
+        ".c",
+        ".h",
+        ".cpp",
+        ".java",
+        ".go",
+        ".rs",
+        ".rb",
+        ".sh",
+        ".srt",
+        ".vtt",
+        ".eml",
+    ]
+)
+_ENCRYPTED_KINDS = {".xlsx": "workbook", ".xlsm": "workbook", ".pptx": "presentation", ".pptm": "presentation"}
+_SUPPORTED = "Supported are PDF, DOCX, HTML, Markdown, CSV and plain text."
 
 
 class MediaType(StrEnum):
     """A kind of file that can be read."""
 
     PDF = "application/pdf"
+    DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+    HTML = "text/html"
     MARKDOWN = "text/markdown"
+    CSV = "text/csv"
     TEXT = "text/plain"
 
 
@@ -32,39 +82,105 @@ class UnsupportedMediaTypeError(AppError):
     code, status, title = "unsupported_media_type", 415, "Unsupported file type"
 
 
-def sniff(head: bytes, name: str) -> MediaType:
+def sniff(file: BinaryIO, name: str) -> MediaType:
     """Tell what a file is.
 
     Args:
-        head: Its first bytes, a few KiB or all.
-        name: Its name: only tells Markdown from plain text, which no content can.
+        file: Its bytes; the position is moved.
+        name: Its name: decides only between kinds of text that no content can tell.
 
     Raises:
-        UnsupportedMediaTypeError: Neither PDF nor text.
+        UnsupportedMediaTypeError: It cannot be read; says what it is, and what to do.
     """
-    if b"%PDF-" in head[:_PDF_REACH]:
+    file.seek(0)
+    head = file.read(_HEAD_BYTES)
+    suffix = PurePosixPath(name.lower()).suffix
+    if head.startswith(ZIP_SIGNATURES):
+        return _kind_of_zip(file, head, suffix)
+    if head.startswith(OLE_SIGNATURE):
+        return _kind_of_ole(file, suffix)
+    if _is_pdf(file, head):
         return MediaType.PDF
-    markdown = name.lower().endswith(_MARKDOWN_SUFFIXES)
-    if not markdown and _OTHER_FORMATS.match(head):
-        raise UnsupportedMediaTypeError(f"Files of this type cannot be read yet. {_SUPPORTED}")
-    if not _is_text(head):
-        raise UnsupportedMediaTypeError(f"The file's content is neither PDF nor text. {_SUPPORTED}")
-    return MediaType.MARKDOWN if markdown else MediaType.TEXT
+    if foreign := next((foreign for start, foreign in EMBEDDED if head.lstrip().startswith(start)), None):
+        raise _refusal(foreign)
+    text = read_head(head)
+    if text is None:
+        raise _refusal(_foreign_binary(head))
+    return _kind_by_text(text, suffix, whole=len(head) < _HEAD_BYTES)
 
 
 def kind_of_text(media_type: MediaType, name: str) -> MediaType:
     """Return what a text is called under this name: the same bytes may be Markdown here and plain text there."""
-    if media_type is MediaType.PDF:
+    if media_type not in {MediaType.MARKDOWN, MediaType.TEXT}:
         return media_type
-    return MediaType.MARKDOWN if name.lower().endswith(_MARKDOWN_SUFFIXES) else MediaType.TEXT
+    markdown = PurePosixPath(name.lower()).suffix in _MARKDOWN_SUFFIXES
+    return MediaType.MARKDOWN if markdown else MediaType.TEXT
 
 
-def _is_text(head: bytes) -> bool:
-    if head.startswith(_WIDE_BOMS):
-        return True
-    try:
-        codecs.getincrementaldecoder("utf-8")().decode(head)
-    except UnicodeDecodeError:
-        return not _BINARY.search(head) and from_bytes(head[:_SAMPLE]).best() is not None
-    # Stray control characters in UTF-8 are removed later; a file full of them is not text.
-    return len(_BINARY.findall(head)) * 20 <= len(head)
+def _is_pdf(file: BinaryIO, head: bytes) -> bool:
+    """A text may speak of the header, so what stands after other bytes needs an object or the end of a PDF too."""
+    found = _PDF_HEADER.search(head[:_PDF_REACH])
+    if not found or not head[: found.start()].strip(b"\xef\xbb\xbf \t\r\n\x00"):
+        return bool(found)
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _TAIL_BYTES))
+    return bool(_PDF_BODY.search(head, found.end()) or _PDF_BODY.search(file.read(_TAIL_BYTES)))
+
+
+def _kind_of_zip(file: BinaryIO, head: bytes, suffix: str) -> MediaType:
+    names = zip_names(file)
+    if any(name.startswith("word/") for name in names) and "[Content_Types].xml" in names:
+        return MediaType.DOCX
+    if not names and suffix == ".docx":
+        return MediaType.DOCX  # cut off: the parser says that it is damaged
+    for mime_type, foreign in ZIP_MIME_TYPES:
+        if head[30:].startswith(b"mimetype" + mime_type):
+            raise _refusal(foreign)
+    for member, foreign in ZIP_MEMBERS:
+        if any(name.startswith(member) for name in names):
+            raise _refusal(foreign)
+    raise _refusal(Foreign("a ZIP archive", "Unpack it and upload the files"))
+
+
+def _kind_of_ole(file: BinaryIO, suffix: str) -> MediaType:
+    if ole_has(file, "EncryptedPackage"):
+        if kind := _ENCRYPTED_KINDS.get(suffix):
+            raise _refusal(Foreign(f"an encrypted {kind}", "Remove the password and save it as PDF"))
+        return MediaType.DOCX  # the parser says that it is encrypted
+    for stream, foreign in OLE_STREAMS:
+        if ole_has(file, stream):
+            raise _refusal(foreign)
+    raise _refusal(Foreign("an old Office file", "Save it as DOCX or PDF"))
+
+
+def _kind_by_text(text: str, suffix: str, *, whole: bool) -> MediaType:
+    if suffix in _MARKDOWN_SUFFIXES:
+        return MediaType.HTML if _DOCTYPE.match(text) else MediaType.MARKDOWN
+    if _is_html(text, suffix):
+        return MediaType.HTML
+    named = suffix in _TABLE_SUFFIXES
+    if suffix in _LINE_SUFFIXES or (not named and text.lstrip().startswith(("<", "{"))):
+        return MediaType.TEXT
+    plain = text.replace("\r\n", "\n").replace("\r", "\n")
+    head = plain if whole else plain[: plain.rfind("\n") + 1]
+    return MediaType.CSV if find_delimiter(head, named=named) or (named and _one_column(plain)) else MediaType.TEXT
+
+
+def _is_html(text: str, suffix: str) -> bool:
+    return bool(_HTML.match(text) or _HTML_PART.match(text) or (suffix in _HTML_SUFFIXES and _TAG.search(text)))
+
+
+def _one_column(text: str) -> bool:
+    """Whether what is called a table is one of a single column, or of a cell too long to be seen whole."""
+    return not re.search(r"\w[.!?]\s+\w", text[:_TAIL_BYTES])
+
+
+def _foreign_binary(head: bytes) -> Foreign:
+    for offset, signature, foreign in BINARY:
+        if head.startswith(signature, offset):
+            return foreign
+    return Foreign("of a kind that is not known", "Save it as PDF or as text")
+
+
+def _refusal(foreign: Foreign) -> UnsupportedMediaTypeError:
+    return UnsupportedMediaTypeError(f"The file is {foreign.what}. {foreign.advice} and upload that. {_SUPPORTED}")

@@ -34,7 +34,6 @@ from app.jobs.queue import JobQueue
 
 log = structlog.get_logger(__name__)
 
-_HEAD_BYTES = 64 * 1024
 _MEBIBYTE = 1024 * 1024
 _MAX_NAME = 255
 _LATELY = timedelta(minutes=10)
@@ -136,7 +135,7 @@ class Uploads:
         if size > self._max_upload_bytes:
             raise DocumentTooLargeError(f"The file is larger than {_size(self._max_upload_bytes)}, the most accepted.")
         upload.file.seek(0)
-        media_type = sniff(upload.file.read(_HEAD_BYTES), name)
+        media_type = sniff(upload.file, name)
         upload.file.seek(0)
         sha256 = _sha256(upload.file)
         return _Received(name, upload.visibility, sha256, size, media_type)

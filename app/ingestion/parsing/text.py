@@ -1,9 +1,6 @@
 """Reads plain text and Markdown of any encoding."""
 
-import codecs
-
-from charset_normalizer import from_bytes
-
+from app.documents.encodings import decode
 from app.ingestion.parsing.canonical import clean, is_visible, split_long, tidy
 from app.ingestion.parsing.furniture import take_out_furniture
 from app.ingestion.parsing.types import (
@@ -15,17 +12,6 @@ from app.ingestion.parsing.types import (
     ParseReason,
 )
 from app.ingestion.parsing.warnings import no_text_warnings
-
-# UTF-32 first: its little-endian mark begins with that of UTF-16.
-_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
-_SAMPLE = 64 * 1024
-_SLIGHT_CHAOS = 0.1
 
 
 def parse_text(data: bytes, limits: ParseLimits) -> ParsedDocument:
@@ -51,26 +37,6 @@ def parse_text(data: bytes, limits: ParseLimits) -> ParsedDocument:
     if not any(page.has_text for page in pages):
         raise ParseFailure(ParseReason.NO_TEXT)
     return ParsedDocument(pages, no_text_warnings(pages), PARSER_VERSION)
-
-
-def decode(data: bytes) -> str:
-    """Return the text of bytes in the encoding that their mark, their form or their letters speak for."""
-    for mark, encoding in _MARKS:
-        if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace")
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError:
-        return data.decode(_legacy_encoding(data[:_SAMPLE]), "replace")
-
-
-def _legacy_encoding(sample: bytes) -> str:
-    """Guess, and take Windows-1252, by far the most common one, wherever it reads about as well as the best guess."""
-    matches = from_bytes(sample)
-    if any("cp1252" in match.could_be_from_charset and match.chaos <= _SLIGHT_CHAOS for match in matches):
-        return "cp1252"
-    best = matches.best()
-    return best.encoding if best else "utf-8"
 
 
 def _ended(body: str, sheets: int) -> str:

@@ -3,7 +3,8 @@ import codecs
 import pytest
 from hypothesis import given, strategies as st
 
-from app.ingestion.parsing.text import decode, parse_text
+from app.documents.encodings import decode
+from app.ingestion.parsing.text import parse_text
 from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
 
 LIMITS = ParseLimits(seconds=30, memory_bytes=2**30, max_pages=100, max_characters=6_000_000, max_unpacked_bytes=2**29)
