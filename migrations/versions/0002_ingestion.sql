@@ -13,6 +13,9 @@ ALTER TABLE pages
     ADD COLUMN height real,
     ADD COLUMN boxes bytea NOT NULL DEFAULT '';
 
+-- What came lately: read at every upload of a new document.
+CREATE INDEX versions_created_idx ON versions (workspace_id, created_at);
+
 -- The model that questions are compared by. Empty until the first content is ready; changed at once for the whole
 -- workspace, when every ready content has vectors of the new model.
 ALTER TABLE workspaces ADD COLUMN embedding_model text NOT NULL DEFAULT '';
@@ -136,70 +139,106 @@ DROP TRIGGER contents_corpus_changed ON contents;
 DROP FUNCTION corpus_changed();
 DROP FUNCTION refresh_corpus_version(uuid);
 
+-- Both rows are held until the end of the transaction: whoever changes one of them at the same time is either waited
+-- for and seen here, or waits and sees this document. One after the other, each as it is now: a join of both would lose
+-- a version that was given another content meanwhile.
 CREATE FUNCTION set_corpus_term() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    content text;
+    term bit(128);
 BEGIN
-    NEW.corpus_term := coalesce((
-        SELECT ('x' || md5(concat_ws(
-            ':', NEW.id, c.sha256, c.parser_version, c.chunker_version, c.embedding_model
-        )))::bit(128)
-        FROM versions v
-        JOIN contents c ON c.workspace_id = v.workspace_id AND c.sha256 = v.content_sha256
-        WHERE v.workspace_id = NEW.workspace_id AND v.id = NEW.current_version_id
-    ), repeat('0', 128)::bit(128));
+    SELECT v.content_sha256 INTO content FROM versions v
+    WHERE v.workspace_id = NEW.workspace_id AND v.id = NEW.current_version_id
+    FOR SHARE;
+    SELECT ('x' || md5(concat_ws(
+        ':', NEW.id, c.sha256, c.parser_version, c.chunker_version, c.embedding_model
+    )))::bit(128) INTO term FROM contents c
+    WHERE c.workspace_id = NEW.workspace_id AND c.sha256 = content
+    FOR SHARE;
+    NEW.corpus_term := coalesce(term, repeat('0', 128)::bit(128));
     RETURN NEW;
 END
 $$;
-CREATE TRIGGER documents_corpus_term BEFORE INSERT OR UPDATE ON documents
+CREATE TRIGGER documents_corpus_term_first BEFORE INSERT ON documents
     FOR EACH ROW EXECUTE FUNCTION set_corpus_term();
+-- A term that somebody writes is another one, and is set rightly again; a new name changes none.
+CREATE TRIGGER documents_corpus_term BEFORE UPDATE ON documents
+    FOR EACH ROW WHEN (
+        (OLD.workspace_id, OLD.id, OLD.current_version_id, OLD.corpus_term)
+        IS DISTINCT FROM (NEW.workspace_id, NEW.id, NEW.current_version_id, NEW.corpus_term)
+    ) EXECUTE FUNCTION set_corpus_term();
 
-CREATE FUNCTION add_corpus_term() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    change bit(128);
+-- Once for each statement: a thousand documents that change together change their workspace's row once.
+CREATE FUNCTION add_corpus_terms() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    change := CASE TG_OP
-        WHEN 'INSERT' THEN NEW.corpus_term
-        WHEN 'DELETE' THEN OLD.corpus_term
-        ELSE OLD.corpus_term # NEW.corpus_term
-    END;
-    UPDATE workspaces
-    SET corpus_terms = corpus_terms # change, corpus_version = md5((corpus_terms # change)::text)
-    WHERE id = CASE TG_OP WHEN 'DELETE' THEN OLD.workspace_id ELSE NEW.workspace_id END;
+    UPDATE workspaces w
+    SET corpus_terms = w.corpus_terms # c.terms, corpus_version = md5((w.corpus_terms # c.terms)::text)
+    FROM (SELECT workspace_id, bit_xor(corpus_term) AS terms FROM changed GROUP BY workspace_id) c
+    WHERE w.id = c.workspace_id AND c.terms <> repeat('0', 128)::bit(128);
     RETURN NULL;
 END
 $$;
 CREATE TRIGGER documents_corpus_inserted AFTER INSERT ON documents
-    FOR EACH ROW WHEN (NEW.current_version_id IS NOT NULL) EXECUTE FUNCTION add_corpus_term();
-CREATE TRIGGER documents_corpus_changed AFTER UPDATE ON documents
-    FOR EACH ROW WHEN (OLD.corpus_term IS DISTINCT FROM NEW.corpus_term) EXECUTE FUNCTION add_corpus_term();
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION add_corpus_terms();
 CREATE TRIGGER documents_corpus_deleted AFTER DELETE ON documents
-    FOR EACH ROW WHEN (OLD.current_version_id IS NOT NULL) EXECUTE FUNCTION add_corpus_term();
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION add_corpus_terms();
 
--- What a term is made of can change beside the document's row: writing the row anew sets its term again.
+CREATE FUNCTION change_corpus_terms() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE workspaces w
+    SET corpus_terms = w.corpus_terms # c.terms, corpus_version = md5((w.corpus_terms # c.terms)::text)
+    FROM (
+        SELECT workspace_id, bit_xor(corpus_term) AS terms FROM (
+            SELECT workspace_id, corpus_term FROM before UNION ALL SELECT workspace_id, corpus_term FROM after
+        ) both_sides GROUP BY workspace_id
+    ) c
+    WHERE w.id = c.workspace_id AND c.terms <> repeat('0', 128)::bit(128);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER documents_corpus_changed AFTER UPDATE ON documents
+    REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT EXECUTE FUNCTION change_corpus_terms();
+
+-- What a term is made of can come or change beside the document's row: a term that is written is set again. Progress
+-- is written to contents all the time; that touches no document.
+CREATE FUNCTION touch_documents_of_contents() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE documents d SET corpus_term = ~d.corpus_term
+    FROM versions v
+    JOIN (
+        SELECT workspace_id, sha256, parser_version, chunker_version, embedding_model FROM after
+        EXCEPT
+        SELECT workspace_id, sha256, parser_version, chunker_version, embedding_model FROM before
+    ) c ON c.workspace_id = v.workspace_id AND c.sha256 = v.content_sha256
+    WHERE d.workspace_id = v.workspace_id AND d.current_version_id = v.id;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER contents_corpus_changed AFTER UPDATE ON contents
+    REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT
+    EXECUTE FUNCTION touch_documents_of_contents();
+
 CREATE FUNCTION touch_documents_of_content() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE documents d SET corpus_term = d.corpus_term
+    UPDATE documents d SET corpus_term = ~d.corpus_term
     FROM versions v
     WHERE v.workspace_id = NEW.workspace_id AND v.content_sha256 = NEW.sha256
       AND d.workspace_id = NEW.workspace_id AND d.current_version_id = v.id;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER contents_corpus_changed AFTER UPDATE ON contents
-    FOR EACH ROW WHEN (
-        (OLD.sha256, OLD.parser_version, OLD.chunker_version, OLD.embedding_model)
-        IS DISTINCT FROM (NEW.sha256, NEW.parser_version, NEW.chunker_version, NEW.embedding_model)
-    ) EXECUTE FUNCTION touch_documents_of_content();
+CREATE TRIGGER contents_corpus_inserted AFTER INSERT ON contents
+    FOR EACH ROW EXECUTE FUNCTION touch_documents_of_content();
 
 CREATE FUNCTION touch_document_of_version() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    UPDATE documents d SET corpus_term = d.corpus_term
+    UPDATE documents d SET corpus_term = ~d.corpus_term
     WHERE d.workspace_id = NEW.workspace_id AND d.current_version_id = NEW.id;
     RETURN NULL;
 END
 $$;
-CREATE TRIGGER versions_corpus_changed AFTER UPDATE OF content_sha256 ON versions
-    FOR EACH ROW WHEN (OLD.content_sha256 IS DISTINCT FROM NEW.content_sha256)
-    EXECUTE FUNCTION touch_document_of_version();
+CREATE TRIGGER versions_corpus_changed AFTER INSERT OR UPDATE ON versions
+    FOR EACH ROW EXECUTE FUNCTION touch_document_of_version();
 
 -- What is there already. Migrations run as the owner of the tables, whom FORCE binds to no workspace: lifted meanwhile.
 ALTER TABLE workspaces NO FORCE ROW LEVEL SECURITY;
@@ -207,7 +246,7 @@ ALTER TABLE documents NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE versions NO FORCE ROW LEVEL SECURITY;
 ALTER TABLE contents NO FORCE ROW LEVEL SECURITY;
 UPDATE workspaces SET corpus_version = md5(corpus_terms::text);
-UPDATE documents SET corpus_term = corpus_term WHERE current_version_id IS NOT NULL;
+UPDATE documents SET corpus_term = ~corpus_term WHERE current_version_id IS NOT NULL;
 UPDATE workspaces w SET embedding_model = coalesce((
     SELECT max(c.embedding_model) FROM contents c WHERE c.workspace_id = w.id AND c.status = 'ready'
 ), '');
