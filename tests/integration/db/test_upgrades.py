@@ -1,7 +1,6 @@
 """A database with data of the first revision, brought to the newest one."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
 from uuid import uuid4
 
