@@ -17,6 +17,13 @@ _REDIS_URL = "redis://nowhere.invalid"
 _ISSUER = "https://nowhere.invalid"
 
 
+class _NoModels:
+    """Stands where the embedding models are, whose weights a description does not need."""
+
+    async def check(self) -> None:
+        """Is never called."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Unconnected:
     """What the application looks at while it is put together."""
@@ -24,6 +31,7 @@ class _Unconnected:
     settings: Settings
     database: Database
     redis: RedisClients
+    embedders: _NoModels
 
 
 def document() -> str:
@@ -35,6 +43,6 @@ def document() -> str:
         oidc_issuer=_ISSUER,
     )
     database = Database(create_engine(_DATABASE_URL, pool_size=1))
-    services = _Unconnected(settings, database, connect(_REDIS_URL, _REDIS_URL))
+    services = _Unconnected(settings, database, connect(_REDIS_URL, _REDIS_URL), _NoModels())
     api = pkgutil.resolve_name("app.api.main:create_app")(services)
     return json.dumps(api.openapi(), indent=2, sort_keys=True)

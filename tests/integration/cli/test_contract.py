@@ -63,6 +63,7 @@ def test_body_that_a_command_sends_is_known(document: dict[str, Any], schema: st
         ("WorkspaceRead", {"id", "name", "role"}),
         ("InvitationCreated", {"token", "expires_at"}),
         ("DocumentRead", {"id", "name", "status", "done", "total", "reason", "detail", "warnings", "size_bytes"}),
+        ("DocumentRead", {"estimate_seconds", "pages_without_text", "page_count", "chunk_count"}),
         ("UploadAccepted", {"document_id", "version_id", "outcome", "status", "warnings"}),
         ("AnswerRead", {"status", "reason", "claims", "missing", "cache", "model"}),
         ("CitationRead", {"n", "quote", "document_name", "page"}),
