@@ -25,7 +25,7 @@ LOCK := $(VENV)/lock/bin/uv pip compile --universal --python-version 3.11 --gene
 GROUNDEDDOCS_HOME ?= $(PLACE)/.groundeddocs
 export GROUNDEDDOCS_HOME
 
-.PHONY: help setup up test check evals adversarial openapi lock clean
+.PHONY: help setup up test check evals adversarial bench openapi lock clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -56,6 +56,9 @@ evals: $(READY) ## Measure quality on a labelled set: make evals DATA=folder
 adversarial: $(READY) ## Attack the service: every case must be refused or leak nothing
 	$(BIN)/python -m adversarial
 
+bench: $(READY) ## Measure speed, memory, and what a kill leaves: make bench [ONLY="name ..."] [DATA=folder] [QUICK=1]
+	$(BIN)/python -m bench $(ONLY) $(if $(DATA),--data "$(DATA)") $(if $(JSON),--json "$(JSON)") $(if $(QUICK),--quick)
+
 openapi: $(READY) ## Write web/openapi.json from the code
 	$(BIN)/groundeddocs openapi > $(VENV)/openapi.json
 	mv $(VENV)/openapi.json web/openapi.json
@@ -69,7 +72,7 @@ lock: $(VENV)/lock/bin/uv ## Resolve pyproject.toml again and write requirements
 
 clean: ## Remove what was installed and cached; documents and other data stay
 	rm -rf $(VENV) $(IDP)/node_modules .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis
-	find app migrations tests evals adversarial -name __pycache__ -prune -exec rm -rf {} +
+	find app migrations tests evals adversarial bench -name __pycache__ -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
 	@for name in $(PYTHON) python3.14 python3.13 python3.12 python3.11 python3; do \
