@@ -5,7 +5,7 @@ from typing import Annotated
 from urllib.parse import quote
 from uuid import UUID
 
-from fastapi import APIRouter, Form, Path, Query
+from fastapi import APIRouter, Depends, Form, Path, Query, Request
 from fastapi.responses import StreamingResponse
 
 from app.api.cursors import DEFAULT_LIMIT, Cursor, Limit, Page, cut, decode_cursor, encode_cursor
@@ -21,6 +21,7 @@ from app.api.schemas.documents import (
     UploadAccepted,
 )
 from app.api.sse import Event, EventStream, event_stream
+from app.core.errors import InvalidRequestError
 from app.core.ids import DocumentId, UserId, VersionId
 from app.documents.types import DocumentChanges, Status, Upload
 
@@ -32,7 +33,20 @@ ReadyVersionIdQuery = Annotated[
 ]
 
 
-@router.post("", status_code=202, responses=problems(400, 401, 403, 409, 413, 415, 422, 503))
+async def refuse_repeated_fields(request: Request) -> None:
+    """Refuse a form that gives a field twice: the framework would take one of both and drop the other in silence."""
+    names = [name for name, _ in (await request.form()).multi_items()]  # read already, before any dependency
+    repeated = sorted({name for name in names if name in DocumentUpload.model_fields and names.count(name) > 1})
+    if repeated:
+        raise InvalidRequestError(f"Send `{repeated[0]}` once. Each file is a request of its own.")
+
+
+@router.post(
+    "",
+    status_code=202,
+    dependencies=[Depends(refuse_repeated_fields)],
+    responses=problems(400, 401, 403, 409, 413, 415, 422, 503),
+)
 async def upload_document(
     services: CurrentServices,
     scope: CurrentScope,

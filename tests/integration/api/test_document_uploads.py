@@ -3,6 +3,7 @@ from collections.abc import AsyncIterator
 from urllib.parse import unquote
 from uuid import uuid4
 
+import httpx
 import pytest
 
 from app.bootstrap import Services
@@ -72,12 +73,59 @@ async def test_forms_that_are_not_as_described_are_refused(owner: Caller) -> Non
     assert (await owner.call("GET", "/v1/documents")).json()["items"] == []
 
 
+def part(name: str, content: bytes, filename: str | None = None) -> bytes:
+    """Return one part of a form; without a file name its header has none."""
+    of_file = "" if filename is None else f'; filename="{filename}"'
+    return f'--b\r\nContent-Disposition: form-data; name="{name}"{of_file}\r\n\r\n'.encode() + content + b"\r\n"
+
+
+async def send(caller: Caller, *parts: bytes) -> httpx.Response:
+    """Send a form of these parts, as they are."""
+    headers = {**caller.headers(), "Content-Type": "multipart/form-data; boundary=b"}
+    return await caller.client.post("/v1/documents", content=b"".join(parts) + b"--b--\r\n", headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("extra", "named"),
+    [
+        (part("file", b"another", "b.txt"), "file"),
+        (part("file", b"a text, no file"), "file"),
+        (part("name", b"a.txt") + part("name", b"b.txt"), "name"),
+        (part("visibility", b"restricted") + part("visibility", b"workspace"), "visibility"),
+    ],
+    ids=["two files", "a file and a text", "two names", "two visibilities"],
+)
+async def test_a_field_that_comes_twice_is_refused_and_not_dropped(owner: Caller, extra: bytes, named: str) -> None:
+    file = part("file", prose("a"), "a.txt")
+    for parts in ((file, extra), (extra, file)):
+        response = await send(owner, *parts)
+        assert response.status_code == 422, response.text
+        assert f"`{named}`" in response.json()["detail"]
+    assert (await owner.call("GET", "/v1/documents")).json()["items"] == []
+
+
+async def test_a_file_without_a_name_of_its_own_needs_one_in_the_form(owner: Caller) -> None:
+    refused = await send(owner, part("file", prose("a"), ""))
+    assert (refused.status_code, refused.json()["detail"]) == (422, "The document needs a name.")
+    accepted = await send(owner, part("file", prose("a"), ""), part("name", b"named.txt"))
+    assert accepted.status_code == 202, accepted.text
+    (listed,) = (await owner.call("GET", "/v1/documents")).json()["items"]
+    assert listed["name"] == "named.txt"
+
+
+async def test_a_file_that_is_sent_as_a_text_is_refused_with_or_without_a_name(owner: Caller) -> None:
+    for parts in ((part("file", b"text"),), (part("file", b"text"), part("name", b"a.txt"))):
+        response = await send(owner, *parts)
+        assert response.status_code == 422
+        assert "file" in response.text
+
+
 @pytest.mark.parametrize(
     ("name", "data", "status", "code"),
     [
         ("a.txt", b"", 422, "document_empty"),
         ("a.pdf", b"PK\x03\x04\x14\x00\x06\x00" * 9, 415, "unsupported_media_type"),
-        ("a.html", b"<!doctype html><p>text", 415, "unsupported_media_type"),
+        ("a.rtf", b"{\\rtf1\\ansi text}", 415, "unsupported_media_type"),
         ("a.txt", b"\x7fELF\x02\x01\x01\x00" * 9, 415, "unsupported_media_type"),
         ("..", b"text", 422, "invalid_request"),
         ("x" * 300, b"text", 422, "invalid_request"),
