@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -28,11 +29,11 @@ ODD = [
 
 
 @pytest.fixture(scope="module", params=["local", "server", "server in base64", "hash"])
-async def embedder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Embedder]:
+async def embedder(request: pytest.FixtureRequest, model_folder: Path) -> AsyncIterator[Embedder]:
     if request.param == "hash":
         yield HashEmbedder()
     elif request.param == "local":
-        local = LocalEmbedder.load(tmp_path_factory.mktemp("models"), threads=1)
+        local = LocalEmbedder.load(model_folder, threads=1)
         yield local
         local.close()
     else:

@@ -30,13 +30,8 @@ Floats = NDArray[np.float64]
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("models")
-
-
-@pytest.fixture(scope="module")
-def embedder(folder: Path) -> Iterator[LocalEmbedder]:
-    embedder = LocalEmbedder.load(folder, threads=2)
+def embedder(model_folder: Path) -> Iterator[LocalEmbedder]:
+    embedder = LocalEmbedder.load(model_folder, threads=2)
     yield embedder
     embedder.close()
 
@@ -146,10 +141,10 @@ async def test_a_question_does_not_wait_for_all_passages(embedder: LocalEmbedder
 
 @pytest.mark.parametrize(("asked", "cores", "expected"), [(0, 2, 2), (0, 64, 8), (3, 1, 3)])
 def test_threads_are_those_asked_for_or_as_many_as_cores(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, asked: int, cores: int, expected: int
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch, asked: int, cores: int, expected: int
 ) -> None:
     monkeypatch.setattr(embeddings, "usable_cores", lambda: cores)
-    embedder = LocalEmbedder.load(folder, asked)
+    embedder = LocalEmbedder.load(model_folder, asked)
     assert embedder._turns._value == expected
     embedder.close()
 

@@ -14,34 +14,29 @@ from tests.support.embedding_server import KEY, MODEL, OWN_DIMENSION, EmbeddingS
 NOWHERE = "http://127.0.0.1:9/v1"
 
 
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("models")
-
-
-def settings(models: Path, **given: Any) -> Settings:
+def settings(model_folder: Path, **given: Any) -> Settings:
     nowhere = SecretStr("redis://127.0.0.1:9")
     return Settings(
         database_url=SecretStr("postgresql://app@127.0.0.1:9/none"),
         redis_cache_url=nowhere,
         redis_limits_url=nowhere,
-        blob_path=models / "blobs",
-        model_path=models,
+        blob_path=model_folder / "blobs",
+        model_path=model_folder,
         oidc_issuer="https://issuer.test",
         **given,
     )
 
 
-async def test_without_a_server_the_local_model_is_configured(models: Path) -> None:
-    async with build_services(settings(models)) as services:
+async def test_without_a_server_the_local_model_is_configured(model_folder: Path) -> None:
+    async with build_services(settings(model_folder)) as services:
         assert services.embedders.configured is services.embedders.local
         with pytest.raises(UnavailableError):
             services.embedders.of(f"openai:{MODEL}:{OWN_DIMENSION}")
 
 
-async def test_the_configured_model_is_checked_at_the_start(models: Path) -> None:
+async def test_the_configured_model_is_checked_at_the_start(model_folder: Path) -> None:
     with EmbeddingServer() as server:
-        given = settings(models, openai_api_key=SecretStr(KEY), openai_base_url=server.url, embedding_model=MODEL)
+        given = settings(model_folder, openai_api_key=SecretStr(KEY), openai_base_url=server.url, embedding_model=MODEL)
         async with build_services(given) as services:
             assert services.embedders.configured.model_id == f"openai:{MODEL}:{OWN_DIMENSION}"
             assert services.embedders.of(services.embedders.local.model_id) is services.embedders.local
@@ -59,18 +54,18 @@ async def test_the_configured_model_is_checked_at_the_start(models: Path) -> Non
     ],
     ids=["dimension", "model", "key", "no server"],
 )
-async def test_a_wrong_setting_refuses_to_start(models: Path, changed: dict[str, Any], words: str) -> None:
+async def test_a_wrong_setting_refuses_to_start(model_folder: Path, changed: dict[str, Any], words: str) -> None:
     with EmbeddingServer(shortens=None) as server:
         right = {"openai_api_key": SecretStr(KEY), "openai_base_url": server.url, "embedding_model": MODEL}
         with pytest.raises(ConfigurationError, match=words):
-            async with build_services(settings(models, **(right | changed))):
+            async with build_services(settings(model_folder, **(right | changed))):
                 pytest.fail("It started.")
 
 
-async def test_it_starts_while_the_server_is_away_and_works_when_it_is_back(models: Path) -> None:
+async def test_it_starts_while_the_server_is_away_and_works_when_it_is_back(model_folder: Path) -> None:
     with EmbeddingServer() as server:
         server.lasting = Fault(503)
-        given = settings(models, openai_api_key=SecretStr(KEY), openai_base_url=server.url, embedding_model=MODEL)
+        given = settings(model_folder, openai_api_key=SecretStr(KEY), openai_base_url=server.url, embedding_model=MODEL)
         async with build_services(given) as services:
             with pytest.raises(UnavailableError, match="503"):
                 await services.embedders.check()
@@ -81,7 +76,7 @@ async def test_it_starts_while_the_server_is_away_and_works_when_it_is_back(mode
             assert services.embedders.configured.dimension == OWN_DIMENSION
 
 
-async def test_it_starts_without_any_server_there(models: Path) -> None:
-    given = settings(models, openai_base_url=NOWHERE, embedding_model=MODEL, embedding_dimension=16)
+async def test_it_starts_without_any_server_there(model_folder: Path) -> None:
+    given = settings(model_folder, openai_base_url=NOWHERE, embedding_model=MODEL, embedding_dimension=16)
     async with build_services(given) as services:
         assert services.embedders.configured.model_id == f"openai:{MODEL}:16"
