@@ -15,6 +15,8 @@ MAX_CHARACTERS = 2_000
 """Most characters of a chunk: the tokeniser counts a word of over 100 characters as one token."""
 _WORDS_AT_ONCE = 10
 _PIECE_CHARACTERS = 960
+_RULE_CHARACTERS = 40
+"""The same for a line of signs, such as the one below a table's header: small enough to stand beside words."""
 _WORD = re.compile(r"\S+")
 
 _Span = tuple[int, int, int]
@@ -66,7 +68,8 @@ def _cut_words(text: str, start: int, end: int, count_tokens: TokenCounter) -> I
 
 def _cut_characters(text: str, start: int, end: int, count_tokens: TokenCounter) -> Iterator[_Span]:
     """Yield pieces of a word that fit: a script without spaces, or data in one line."""
-    size = _PIECE_CHARACTERS
+    has_words = any(character.isalnum() for character in text[start:end])
+    size = _PIECE_CHARACTERS if has_words else _RULE_CHARACTERS
     while start < end:
         stop = min(start + size, end)
         piece = _fitting(text, start, stop, count_tokens)

@@ -156,6 +156,12 @@ def test_rows_never_stand_below_the_header_of_another_table() -> None:
     assert chunks[-2].heading == "Timer | Use"
 
 
-def test_a_long_separator_is_kept_and_has_words_beside_it() -> None:
-    chunks = _chunks(f"| Timer | Value |\n|{'-' * 150}|\n| T3410 | {SENTENCE * 8}|\n| T3411 | 6 |")
+@pytest.mark.parametrize(("dashes", "words"), [(150, 100), (232, 175), (330, 80)])
+def test_a_long_separator_is_kept_and_has_words_beside_it(dashes: int, words: int) -> None:
+    chunks = _chunks(f"| Timer | Value |\n|{'-' * dashes}|\n" + f"| {'word ' * words}| 5 |\n" * 3)
     assert all(any(character.isalpha() for character in item.text) for item in chunks)
+
+
+def test_a_heading_stays_with_a_paragraph_that_nearly_fills_a_chunk() -> None:
+    (only,) = _chunks("# 3 Timers of the network\n\n" + "word " * 214 + "end")
+    assert only.heading == "3 Timers of the network"
