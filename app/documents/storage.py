@@ -6,39 +6,75 @@ A key is used once and never again: a removal that runs late, or twice, cannot h
 import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from ipaddress import ip_address
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, BinaryIO
+from urllib.parse import urlsplit
+from uuid import UUID
 
 import anyio
 import obstore
-from obstore.exceptions import BaseError as StoreError
+from obstore.exceptions import BaseError as StoreError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, ObjectStore, S3Store
 
 from app.core.config import BlobBackend, Settings
-from app.core.errors import NotFoundError, UnavailableError
+from app.core.errors import ConfigurationError, NotFoundError, UnavailableError
 from app.core.ids import WorkspaceId, new_id
 
 if TYPE_CHECKING:  # types that exist in the stubs only
     from obstore import GetResult
-    from obstore.store import S3Config
+    from obstore.store import ClientConfig, S3Config
 
 _READ_CHUNK = 1024 * 1024
+# A silent store is known soon; a large file may take its time.
+_TIMEOUTS: "ClientConfig" = {
+    "connect_timeout": timedelta(seconds=5),
+    "read_timeout": timedelta(seconds=15),
+    "timeout": timedelta(minutes=10),
+}
+_NO_BUCKET = "NoSuchBucket"
+_NOBODY = WorkspaceId(UUID(int=0))
+_WRONG_SETUP = (FileNotFoundError, PermissionDeniedError, UnauthenticatedError)
+"""What a store says of a bucket that is missing or closed to us, where no key can be at fault."""
 
 
 def open_store(settings: Settings) -> ObjectStore:
-    """Open the configured store; a local folder is made when it is missing."""
+    """Open the configured store; a local folder is made when it is missing. No request is made.
+
+    Raises:
+        ConfigurationError: The settings of the bucket are not whole, or would send documents in the open.
+    """
     if settings.blob_backend is BlobBackend.LOCAL:
         settings.blob_path.mkdir(parents=True, exist_ok=True)
         return LocalStore(str(settings.blob_path.resolve()))
+    if not settings.blob_bucket:
+        raise ConfigurationError("BLOB_BACKEND is s3, so BLOB_BUCKET is needed too.")
     config: S3Config = {"region": settings.blob_region}
     if settings.blob_endpoint:
         config["endpoint"] = settings.blob_endpoint
     if key_id := settings.blob_access_key_id.get_secret_value():
         config["access_key_id"] = key_id
         config["secret_access_key"] = settings.blob_secret_access_key.get_secret_value()
-    return S3Store(settings.blob_bucket, config=config)
+    client: ClientConfig = {**_TIMEOUTS, "allow_http": _allows_http(settings.blob_endpoint)}
+    # Whoever asked tries again: a person, or the queue. Ten retries below them would hold both for minutes.
+    return S3Store(settings.blob_bucket, config=config, client_options=client, retry_config={"max_retries": 0})
+
+
+def _allows_http(endpoint: str) -> bool:
+    """Tell whether an endpoint goes without TLS; only this machine may."""
+    address = urlsplit(endpoint)
+    if not endpoint or address.scheme == "https":
+        return False
+    host = address.hostname or ""
+    with suppress(ValueError):
+        if address.scheme == "http" and (host == "localhost" or ip_address(host).is_loopback):
+            return True
+    raise ConfigurationError(
+        "BLOB_ENDPOINT must begin with https://; only this machine itself may be asked by http://."
+    )
 
 
 class BlobStore:
@@ -68,8 +104,29 @@ class BlobStore:
             await asyncio.to_thread(_copy, file, copy)
             try:
                 await obstore.put_async(self._store, key, Path(copy.name))
+            except _WRONG_SETUP as error:
+                raise UnavailableError("The store of files is set up wrongly. Tell an operator.") from error
             except (StoreError, OSError) as error:
                 raise UnavailableError("The file could not be stored. Try again in a moment.") from error
+
+    async def check(self) -> None:
+        """Ask whether the store can be used.
+
+        Raises:
+            ConfigurationError: Its bucket is missing or closed to us.
+            UnavailableError: It does not answer.
+        """
+        try:
+            await self.exists(new_key(_NOBODY))  # tells whether the key of access is taken
+            await obstore.list_with_delimiter_async(self._store, prefix=str(_NOBODY))
+        except StoreError as error:
+            if _NO_BUCKET in str(error):  # the driver has no class for it
+                raise ConfigurationError("There is no bucket of the name in BLOB_BUCKET.") from error
+            raise UnavailableError("The store of files does not answer.") from error
+        except UnavailableError as error:
+            if isinstance(error.__cause__, _WRONG_SETUP):
+                raise ConfigurationError("The bucket is closed to BLOB_ACCESS_KEY_ID and its secret.") from error
+            raise
 
     async def read(self, key: str) -> bytes:
         """Return all bytes of a key.
