@@ -54,9 +54,11 @@ class S3:
         if bucket != self.bucket:
             return 404, _ERROR.format(code="NoSuchBucket").encode()
         if "delete" in query:
-            for named in re.findall(rb"<Key>([^<]+)</Key>", body):
-                self.objects.pop(named.decode(), None)
-            return 200, b"<DeleteResult></DeleteResult>"
+            named = [each.decode() for each in re.findall(rb"<Key>([^<]+)</Key>", body)]
+            for each in named:
+                self.objects.pop(each, None)
+            done = "".join(f"<Deleted><Key>{each}</Key></Deleted>" for each in named)
+            return 200, f"<DeleteResult>{done}</DeleteResult>".encode()
         if not key:
             return 200, f"<ListBucketResult><KeyCount>{len(self.objects)}</KeyCount></ListBucketResult>".encode()
         if "uploads" in query or "uploadId" in query:
