@@ -17,7 +17,7 @@ from app.core.tokens import TokenCounter
 from app.ingestion.cutting import cut
 from app.ingestion.packing import Draft, Unit, pack
 from app.ingestion.parsing.types import ParsedDocument, ParsedPage, ParseFailure, ParseReason
-from app.ingestion.structure import Block, find_blocks
+from app.ingestion.structure import Block, Guess, find_blocks
 
 CHUNKER_VERSION = "2"
 """Part of every chunk id. Raise it when the same text would be cut otherwise."""
@@ -71,13 +71,19 @@ def chunk(
 
     text = "".join(page.text for page in document.pages)
     starts = [0, *itertools.accumulate(len(page.text) for page in document.pages)][:-1]
-    blocks = find_blocks(text, check, marks=document.marks, all_headings_marked=document.all_headings_marked)
+    blocks = find_blocks(text, check, marks=document.marks, guess=_guess(document))
     chunks: list[Chunk] = []
     for ordinal, draft in enumerate(pack(text, _units(text, blocks, count_in_time), count_in_time)):
         if ordinal == max_passages:
             raise ParseFailure(ParseReason.TOO_MANY_PASSAGES)
         chunks.append(_chunk(text, ordinal, draft, document.pages, starts))
     return tuple(chunks)
+
+
+def _guess(document: ParsedDocument) -> Guess:
+    if document.all_headings_marked:
+        return Guess.NONE
+    return Guess.MARKDOWN if all(page.width is None for page in document.pages) else Guess.PLAIN
 
 
 def _time_check(seconds: float) -> Callable[[], None]:

@@ -56,10 +56,10 @@ def marked_heading(text: str, level: int) -> Heading:
     return Heading(_words(line), min(max(level, 1), _DEEPEST), marked=True, parts=_parts(line))
 
 
-def guessed_heading(line: str, before: str, after: str, *, fenced: bool) -> Heading | None:
+def guessed_heading(line: str, before: str, after: str, *, is_markdown: bool) -> Heading | None:
     """Return the heading that a line is by the lines around it: 1 to 6 for Markdown marks, deeper for numbers."""
     atx = _ATX.fullmatch(line)
-    if atx and not fenced and (not before.strip() or _ATX.fullmatch(before)):
+    if atx and is_markdown and (not before.strip() or _ATX.fullmatch(before)):
         title = _without_closing_marks(atx["title"])
         return Heading(_words(title), len(atx["marks"]), marked=False, parts=_parts(title))
     level = _level_of_plain(line, before, after)
@@ -82,12 +82,15 @@ def path_text(path: Path) -> str:
 
 
 def _is_above(outer: Heading, inner: Heading) -> bool:
-    """Compare by level within one source, else by numbers; without them what is marked is above what is guessed."""
+    """Compare by level within one source, else by numbers; without them what is marked is above what is guessed.
+
+    A guessed "Chapter 2" is below no more than the title of the whole.
+    """
     if outer.marked is inner.marked:
         return outer.level < inner.level
     if outer.parts is not None and inner.parts is not None:
         return outer.parts < inner.parts
-    return outer.marked
+    return outer.marked and (inner.parts != 0 or outer.level <= 1)
 
 
 def _level_of_plain(line: str, before: str, after: str) -> int:

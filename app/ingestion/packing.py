@@ -152,6 +152,8 @@ def _goes_on(draft: Draft, unit: Unit, tokens: int) -> bool:
     last = draft.units[-1]
     if tokens > (MAX_TOKENS if last.leads else FULL_TOKENS) or not draft.takes_rows([unit]):
         return False
+    if draft.carried_table and unit.block.kind is not Kind.ROW and draft.tokens >= _SMALL_TOKENS:
+        return False  # the header beside the chunk is not that of the words below the table
     if unit.begins(Kind.HEADING):
         return last.block.kind is Kind.HEADING  # headings without text between them lead the same chunk
     return not (unit.begins(Kind.CLAUSE) and draft.tokens >= _ENOUGH_TOKENS)

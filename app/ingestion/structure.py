@@ -38,6 +38,16 @@ class Kind(IntEnum):
     HEADING = 4
 
 
+class Guess(IntEnum):
+    """Which lines may be headings without a mark."""
+
+    NONE = 0
+    PLAIN = 1
+    """Numbered and named ones: on paper "# Description" is the head of a table."""
+    MARKDOWN = 2
+    """Those of Markdown too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Consecutive lines that belong together.
@@ -84,7 +94,7 @@ def find_blocks(
     on_line: Callable[[], None] = lambda: None,
     *,
     marks: Sequence[Mark] = (),
-    all_headings_marked: bool = False,
+    guess: Guess = Guess.MARKDOWN,
 ) -> Iterator[Block]:
     """Yield the blocks of a text, in order; together they hold every character that is not white space.
 
@@ -92,18 +102,18 @@ def find_blocks(
         text: Canonical text.
         on_line: Called for each line and mark; may raise to stop the work.
         marks: What the parser knows, in order.
-        all_headings_marked: Whether no line is a heading but the marked ones.
+        guess: Which other lines may be headings.
     """
     headings: tuple[Heading, ...] = ()
     path: Path = ()
-    for piece in _pieces(text, marks, on_line, guess=not all_headings_marked):
+    for piece in _pieces(text, marks, on_line, guess=guess):
         if piece.heading:
             headings = below(headings, piece.heading)
             path = tuple(heading.title for heading in headings)
         yield Block(piece.start, piece.end, piece.kind or Kind.PARAGRAPH, path, piece.table)
 
 
-def _pieces(text: str, marks: Sequence[Mark], on_line: Callable[[], None], *, guess: bool) -> Iterator[_Piece]:
+def _pieces(text: str, marks: Sequence[Mark], on_line: Callable[[], None], *, guess: Guess) -> Iterator[_Piece]:
     """Yield marked blocks, and between them those that the lines show."""
     offset = 0
     above: tuple[MarkKind, _Piece] | None = None
@@ -143,7 +153,7 @@ def _marked(text: str, mark: Mark, start: int, end: int, above: tuple[MarkKind, 
     return _Piece(start, end, Kind.ROW, table=table)
 
 
-def _between(text: str, start: int, end: int, on_line: Callable[[], None], *, guess: bool) -> Iterator[_Piece]:
+def _between(text: str, start: int, end: int, on_line: Callable[[], None], *, guess: Guess) -> Iterator[_Piece]:
     """Yield the blocks that the lines of a part of the text show."""
     open_piece: _Piece | None = None
     for line, piece in _classified(text, start, end, guess=guess):
@@ -176,16 +186,21 @@ def _lines(text: str, offset: int, stop: int) -> Iterator[_Line]:
 
 
 def _with_neighbours(text: str, start: int, end: int) -> Iterator[tuple[str, _Line, str]]:
-    """Yield each line between the texts of the lines around it, without keeping all lines in memory."""
-    nothing = _Line(0, 0, "")
-    lines = itertools.chain([nothing], _lines(text, start, end), [nothing])
+    """Yield each line between the texts of the lines around it, without keeping all lines in memory.
+
+    What is marked ends and begins with its line: the newline beside it makes no blank line.
+    """
+    first, last = start + text.startswith("\n", start), end - text.endswith("\n", start, end)
+    above = text[max(0, first - LOOK) : first].removesuffix("\n").rpartition("\n")[2]
+    below = text[last : last + LOOK].removeprefix("\n").partition("\n")[0]
+    lines = itertools.chain([_Line(0, 0, above)], _lines(text, first, max(first, last)), [_Line(0, 0, below)])
     before, line = next(lines), next(lines)
     for after in lines:
         yield before.text, line, after.text
         before, line = line, after
 
 
-def _classified(text: str, start: int, end: int, *, guess: bool) -> Iterator[tuple[_Line, _Piece]]:
+def _classified(text: str, start: int, end: int, *, guess: Guess) -> Iterator[tuple[_Line, _Piece]]:
     """Yield each line with the block that it begins or goes on."""
     if start == end or text[start:end].isspace():
         return  # between the rows of a table, a million times
@@ -199,7 +214,10 @@ def _classified(text: str, start: int, end: int, *, guess: bool) -> Iterator[tup
             yield line, _Piece(line.start, line.end, Kind.PARAGRAPH)
             continue
         upper, table = table, None if fenced else _table_of(text, line, after, table)
-        heading = guessed_heading(line.text, before, after, fenced=fenced) if guess and not table else None
+        heading = None
+        if guess and not table:
+            is_markdown = guess is Guess.MARKDOWN and not fenced
+            heading = guessed_heading(line.text, before, after, is_markdown=is_markdown)
         kind = Kind.HEADING if heading else _kind(line.text)
         if table:
             kind = None if upper and is_separator(line.text) else Kind.ROW

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from app.ingestion.chunking import Chunk, chunk
@@ -154,6 +156,20 @@ def test_rows_never_stand_below_the_header_of_another_table() -> None:
     chunks = chunk(_table(["Timer | Use", *rows, "", "Sunday | closed"]), count_letters)
     assert [item.heading for item in chunks if "Sunday" in item.text] == [""]
     assert chunks[-2].heading == "Timer | Use"
+
+
+def test_words_below_a_cut_table_are_not_below_its_header() -> None:
+    rows = "".join(f"| T{number} | {SENTENCE}|\n" for number in range(20))
+    chunks = _chunks(f"| Timer | Use |\n|---|---|\n{rows}\n{SENTENCE * 3}\n\n| a | b |")
+    assert chunks[-2].heading == "Timer | Use"
+    assert (chunks[-1].heading, chunks[-1].text[:9], chunks[-1].text[-9:]) == ("", "The timer", "| a | b |")
+
+
+def test_a_number_sign_leads_a_heading_in_text_files_only_and_never_when_all_are_marked() -> None:
+    text = document_of("# Words\n\nText.")
+    printed = replace(text, pages=(replace(text.pages[0], width=595.0),))
+    documents = (text, printed, replace(text, all_headings_marked=True))
+    assert [chunk(document, count_letters)[0].heading for document in documents] == ["Words", "", ""]
 
 
 @pytest.mark.parametrize(("dashes", "words"), [(150, 100), (232, 175), (330, 80)])

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from app.ingestion.parsing.types import Mark, MarkKind
-from app.ingestion.structure import Block, Kind, find_blocks
+from app.ingestion.structure import Block, Guess, Kind, find_blocks
 
 
 def _mark(text: str, part: str, kind: MarkKind, level: int = 0) -> Mark:
@@ -16,8 +16,8 @@ def _heading_marks(text: str, **levels: int) -> list[Mark]:
     return [_mark(text, part.replace("_", " "), MarkKind.HEADING, level) for part, level in levels.items()]
 
 
-def _paths(text: str, marks: list[Mark], *, all_headings_marked: bool = False) -> list[tuple[str, ...]]:
-    blocks = find_blocks(text, marks=marks, all_headings_marked=all_headings_marked)
+def _paths(text: str, marks: list[Mark]) -> list[tuple[str, ...]]:
+    blocks = find_blocks(text, marks=marks)
     return [block.path for block in blocks if block.kind is Kind.PARAGRAPH]
 
 
@@ -93,13 +93,18 @@ def test_marked_headings_nest_by_their_level() -> None:
 
 def test_no_heading_is_guessed_when_all_are_marked() -> None:
     text = "Guide\n\n3 Timers\n\n# T3410\n\n2.1 Verify that it starts.\n- one\n\nChapter 4: End\n\nwords"
-    blocks = list(find_blocks(text, marks=_heading_marks(text, Guide=1), all_headings_marked=True))
+    blocks = list(find_blocks(text, marks=_heading_marks(text, Guide=1), guess=Guess.NONE))
     assert [block.kind for block in blocks if block.kind in (Kind.HEADING, Kind.CLAUSE, Kind.ITEM)] == [
         Kind.HEADING,
         Kind.CLAUSE,
         Kind.ITEM,
     ]
     assert {block.path for block in blocks} == {("Guide",)}
+
+
+def test_a_number_sign_makes_no_heading_on_paper() -> None:
+    kinds = [block.kind for block in find_blocks("# Description 1 2\n\n3.1 Timers\n\nWords.", guess=Guess.PLAIN)]
+    assert kinds == [Kind.PARAGRAPH, Kind.HEADING, Kind.PARAGRAPH]
 
 
 def test_guessed_headings_nest_below_marked_ones_by_their_numbers() -> None:
@@ -122,6 +127,18 @@ def test_a_marked_heading_nests_below_a_guessed_one_only_by_its_number() -> None
     text = "3 Timers\n\nWords a.\n\n3.1 T3410\nwords b\nAbout\nwords c"
     marks = [_mark(text, "3.1 T3410", MarkKind.HEADING, 1), _mark(text, "About", MarkKind.HEADING, 1)]
     assert _paths(text, marks) == [("3 Timers",), ("3 Timers", "3.1 T3410"), ("About",)]
+
+
+def test_a_guessed_chapter_nests_below_the_title_only() -> None:
+    text = "Report\nwords a\nNote 9\nwords b\n\nItem 2. Discussion\n\nWords c."
+    assert _paths(text, _heading_marks(text, Report=1, Note_9=2))[-1] == ("Report", "Item 2. Discussion")
+
+
+@pytest.mark.parametrize("line", ["# Description 1 2 3 Since", "1 Alpha"])
+def test_a_line_beside_a_mark_has_no_blank_line_around_it(line: str) -> None:
+    text = f"Title\n{line}\nEnd"
+    blocks = list(find_blocks(text, marks=_heading_marks(text, Title=1, End=1)))
+    assert [block.kind for block in blocks] == [Kind.HEADING, Kind.PARAGRAPH, Kind.HEADING]
 
 
 def test_a_marked_heading_holds_its_whole_lines() -> None:
