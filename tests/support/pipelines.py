@@ -54,7 +54,7 @@ class OtherEmbedder(HashEmbedder):
     dimension = 128
 
 
-class Crash(Exception):
+class ProcessGoneError(Exception):
     """The process is gone: it writes nothing any more, not even that it failed."""
 
 
@@ -79,13 +79,13 @@ class CrashingDatabase(Database):
         number = self.begun
         self.begun += 1
         if number > self._at:
-            raise Crash
+            raise ProcessGoneError
         async with super().workspace(scope) as session:
             yield session
             if number == self._at and not self._committed:
-                raise Crash
+                raise ProcessGoneError
         if number == self._at:
-            raise Crash
+            raise ProcessGoneError
 
 
 def pipeline(services: Services, embedder: HashEmbedder, timing: Timing = Timing()) -> IngestionService:  # noqa: B008

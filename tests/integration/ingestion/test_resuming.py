@@ -16,9 +16,9 @@ from tests.support.documents import Shelf, digest, long_text
 from tests.support.embedder import HashEmbedder
 from tests.support.pipelines import (
     LIMITS,
-    Crash,
     CrashingDatabase,
     InterruptingEmbedder,
+    ProcessGoneError,
     assert_whole,
     expire_leases,
     pausing,
@@ -97,7 +97,7 @@ async def test_a_crash_at_any_transaction_leaves_what_the_next_run_completes(
         service = IngestionService(database, services.blobs, Embedders(HashEmbedder()), LIMITS)
         try:
             finished = isinstance(await service.run(tenant.scope, digest(LONG)), Finished)
-        except Crash:
+        except ProcessGoneError:
             visible = await shelf.found(tenant.scope, "operator valve pressure")
             (content,) = await shelf.contents(tenant.scope)
             assert visible == ({"book.md"} if content.status == "ready" else set())
@@ -124,7 +124,7 @@ async def test_a_crash_after_a_crash_at_every_transaction_still_ends_whole(
         try:
             if await service.run(tenant.scope, digest(LONG)) is not None:
                 break
-        except Crash:
+        except ProcessGoneError:
             await expire_leases(services, tenant.scope)
     (content,) = await shelf.contents(tenant.scope)
     assert content.status == "ready"
@@ -177,7 +177,7 @@ async def lose_worker(shelf: Shelf, tenant: Tenant, services: Services, embedder
     service._release = no_release  # type: ignore[method-assign]
     try:
         return await service.run(tenant.scope, digest(LONG))
-    except Crash:
+    except ProcessGoneError:
         await expire_leases(services, tenant.scope)
         return None
 
@@ -189,7 +189,7 @@ async def test_only_tries_without_progress_count(shelf: Shelf, tenant: Tenant, s
     async def die_after_the_first(batch: int) -> None:
         if batch == 1:
             await asyncio.sleep(0.2)  # the first batch is stored meanwhile
-            raise Crash
+            raise ProcessGoneError
 
     for run in range(1, 4):
         await lose_worker(shelf, tenant, services, InterruptingEmbedder(die_after_the_first))
@@ -197,7 +197,7 @@ async def test_only_tries_without_progress_count(shelf: Shelf, tenant: Tenant, s
         assert (content.status, content.done, content.attempts) == ("embedding", 32 * run, 0)
 
     async def die(batch: int) -> None:
-        raise Crash
+        raise ProcessGoneError
 
     ends: Sequence[object] = [
         await lose_worker(shelf, tenant, services, InterruptingEmbedder(die)) for _ in range(MAX_ATTEMPTS + 1)
@@ -214,7 +214,8 @@ async def test_a_batch_that_is_being_stored_when_a_run_is_cancelled_is_whole_or_
         running = asyncio.create_task(pipeline(services, embedder).run(tenant.scope, digest(LONG)))
         await asyncio.wait({running, asyncio.create_task(reached.wait())}, return_when=asyncio.FIRST_COMPLETED)
         running.cancel()
-        if not await asyncio.gather(running, return_exceptions=True):
+        (end,) = await asyncio.gather(running, return_exceptions=True)
+        if not isinstance(end, asyncio.CancelledError):
             break
         found = await stored(shelf, tenant.scope)
         assert len(found.embeddings) % 32 in (0, 150 % 32)

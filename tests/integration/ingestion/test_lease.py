@@ -1,0 +1,232 @@
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from app.bootstrap import Services
+from app.db.engine import create_engine
+from app.db.models import Chunk, ChunkEmbedding, Content, Page
+from app.db.session import Database
+from app.documents.types import Status
+from app.ingestion import repository
+from app.ingestion.errors import ClaimLostError
+from app.ingestion.lease import Timing, while_held
+from app.ingestion.parsing import isolation
+from app.ingestion.types import Busy, Claim, Finished
+from tests.support.documents import Shelf, digest, long_text, prose
+from tests.support.embedder import HashEmbedder
+from tests.support.pipelines import (
+    QUICK,
+    InterruptingEmbedder,
+    assert_whole,
+    expire_leases,
+    pausing,
+    pipeline,
+)
+from tests.support.tenants import Tenant
+
+LONG = long_text(150)
+
+
+class SlowCounter(HashEmbedder):
+    """Counts tokens slowly, in the thread that cuts the text."""
+
+    def __init__(self) -> None:
+        self.began = asyncio.Event()
+        self.loop = asyncio.get_running_loop()
+        self.counted = 0
+
+    def count_tokens(self, text: str) -> int:
+        self.counted += 1
+        self.loop.call_soon_threadsafe(self.began.set)
+        time.sleep(0.05)
+        return super().count_tokens(text)
+
+
+def parsers() -> set[str]:
+    """Return the parsing processes that run."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if b"stand-in-parser" in path.read_bytes():
+                found.add(path.parent.name)
+        except OSError:
+            continue
+    return found
+
+
+async def assert_nothing_left(shelf: Shelf, tenant: Tenant) -> None:
+    for table in (Content, Page, Chunk, ChunkEmbedding):
+        assert await shelf.count(tenant.scope, table) == 0
+
+
+async def test_of_two_runs_at_once_one_is_told_until_when_the_other_holds_it(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    await shelf.upload(tenant.scope, "book.md", LONG)
+    service = pipeline(services, HashEmbedder())
+    ended = await asyncio.gather(*(service.run(tenant.scope, digest(LONG)) for _ in range(2)))
+    assert sorted(type(end).__name__ for end in ended) == ["Busy", "Finished"]
+    await assert_whole(shelf, tenant.scope, LONG)
+
+
+async def test_a_lease_is_renewed_while_the_work_goes_on_and_shows_no_progress(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    await shelf.upload(tenant.scope, "book.md", LONG)
+    embedder, reached, go_on = pausing()
+    timing = Timing(lease=timedelta(seconds=1), heartbeat=timedelta(seconds=0.1))
+    running = asyncio.create_task(pipeline(services, embedder, timing).run(tenant.scope, digest(LONG)))
+    await reached.wait()
+    await asyncio.sleep(0.3)  # what the first batch still writes
+    (before,) = await shelf.contents(tenant.scope)
+    seen: list[datetime] = []
+    for _ in range(5):
+        await asyncio.sleep(0.3)
+        busy = await pipeline(services, HashEmbedder()).run(tenant.scope, digest(LONG))
+        assert isinstance(busy, Busy)
+        seen.append(busy.until)
+    (after,) = await shelf.contents(tenant.scope)
+    assert seen == sorted(seen)
+    assert seen[-1] - seen[0] > timedelta(seconds=0.5)
+    assert (after.updated_at, after.fence, after.attempts) == (before.updated_at, before.fence, before.attempts)
+    go_on.set()
+    assert isinstance(await running, Finished)
+    await assert_whole(shelf, tenant.scope, LONG)
+
+
+async def test_a_worker_that_was_paused_beyond_its_lease_writes_nothing_more(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    await shelf.upload(tenant.scope, "book.md", LONG)
+    embedder, reached, go_on = pausing()
+    paused = asyncio.create_task(pipeline(services, embedder).run(tenant.scope, digest(LONG)))
+    await reached.wait()
+    await asyncio.sleep(0.3)
+    await expire_leases(services, tenant.scope)
+    assert isinstance(await shelf.process(tenant.scope, LONG), Finished)
+    (content,) = await shelf.contents(tenant.scope)
+    go_on.set()
+    assert await paused is None
+    assert embedder.batches <= 3  # the batch that was embedded while the refused one was to be stored
+    await assert_whole(shelf, tenant.scope, LONG)
+    (same,) = await shelf.contents(tenant.scope)
+    assert (same.fence, same.updated_at) == (content.fence, content.updated_at)
+
+
+async def test_a_run_whose_claim_was_taken_stops_within_a_heartbeat(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    await shelf.upload(tenant.scope, "book.md", LONG)
+    embedder, reached, _never = pausing()
+    running = asyncio.create_task(pipeline(services, embedder, QUICK).run(tenant.scope, digest(LONG)))
+    await reached.wait()
+    async with services.database.workspace(tenant.scope) as session:
+        await session.execute(sa.update(Content).values(fence=Content.fence + 1))
+    assert await asyncio.wait_for(running, 5) is None
+
+
+async def test_a_document_deleted_while_it_is_parsed_stops_the_parser(
+    shelf: Shelf, tenant: Tenant, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = (sys.executable, "-c", "import time; time.sleep(60)", "stand-in-parser")
+    monkeypatch.setattr(isolation, "_COMMAND", command)
+    data = prose("a")
+    made = await shelf.upload(tenant.scope, "a.txt", data)
+    running = asyncio.create_task(pipeline(services, HashEmbedder(), QUICK).run(tenant.scope, digest(data)))
+    while not parsers():  # noqa: ASYNC110
+        await asyncio.sleep(0.02)
+    await services.documents.delete(tenant.scope, made.document_id)
+    assert await asyncio.wait_for(running, 5) is None
+    assert parsers() == set()
+    await assert_nothing_left(shelf, tenant)
+
+
+async def test_a_document_deleted_while_it_is_cut_stops_the_thread(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    data = b"- a\n" * 10_000
+    made = await shelf.upload(tenant.scope, "items.md", data)
+    embedder = SlowCounter()
+    running = asyncio.create_task(pipeline(services, embedder, QUICK).run(tenant.scope, digest(data)))
+    await embedder.began.wait()
+    await services.documents.delete(tenant.scope, made.document_id)
+    assert await asyncio.wait_for(running, 5) is None
+    await asyncio.sleep(0.1)
+    counted = embedder.counted
+    await asyncio.sleep(0.3)
+    assert embedder.counted == counted
+    await assert_nothing_left(shelf, tenant)
+
+
+async def test_a_document_deleted_while_it_is_embedded_stops_the_model(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    made = await shelf.upload(tenant.scope, "book.md", LONG)
+    embedder, reached, _never = pausing()
+    running = asyncio.create_task(pipeline(services, embedder, QUICK).run(tenant.scope, digest(LONG)))
+    await reached.wait()
+    await services.documents.delete(tenant.scope, made.document_id)
+    assert await asyncio.wait_for(running, 5) is None
+    await assert_nothing_left(shelf, tenant)
+
+
+async def test_a_document_deleted_between_two_heartbeats_stops_at_the_next_write(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    made = await shelf.upload(tenant.scope, "book.md", LONG)
+
+    async def delete(batch: int) -> None:
+        if batch == 1:
+            await services.documents.delete(tenant.scope, made.document_id)
+
+    assert await pipeline(services, InterruptingEmbedder(delete)).run(tenant.scope, digest(LONG)) is None
+    await assert_nothing_left(shelf, tenant)
+
+
+async def test_a_file_that_fails_after_its_document_is_deleted_ends_quietly(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    data = b"%PDF-1.4\n" + prose("broken")
+    made = await shelf.upload(tenant.scope, "a.pdf", data)
+    running = asyncio.create_task(shelf.process(tenant.scope, data))
+    while (await services.documents.get(tenant.scope, made.document_id)).status is Status.QUEUED:  # noqa: ASYNC110
+        await asyncio.sleep(0.005)
+    await services.documents.delete(tenant.scope, made.document_id)
+    assert await running is None
+
+
+async def test_a_failed_content_has_no_lease_that_a_new_try_would_wait_for(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    made = await shelf.upload(tenant.scope, "blank.txt", b" \n\t \n")
+    held: Sequence[Claim | Busy | None] = []
+    async with services.database.workspace(tenant.scope) as session:
+        held = [await repository.claim(session, tenant.scope, digest(b" \n\t \n"), timedelta(seconds=30))]
+    assert isinstance(held[0], Claim)
+    async with services.database.workspace(tenant.scope) as session:
+        await repository.fail(session, tenant.scope, held[0], reason="no_text", detail="words")
+    async with services.database.workspace(tenant.scope) as session:
+        await repository.renew(session, tenant.scope, held[0], timedelta(seconds=30))  # a heartbeat that came late
+    await services.documents.retry(tenant.scope, made.document_id)
+    assert isinstance(await shelf.process(tenant.scope, b" \n\t \n"), Finished)
+
+
+async def test_work_goes_on_while_the_database_is_away_for_a_moment(services: Services, tenant: Tenant) -> None:
+    """The fencing number stops it if another worker has claimed meanwhile."""
+    held = Claim("0" * 64, 1, 1, "key", "text/plain", 1, text_stored=False)
+
+    async def work() -> str:
+        await asyncio.sleep(0.3)
+        return "done"
+
+    nowhere = create_engine("postgresql+psycopg://nobody@127.0.0.1:1/nothing", pool_size=1)
+    timing = Timing(lease=timedelta(seconds=1), heartbeat=timedelta(seconds=0.05))
+    assert await while_held(Database(nowhere), tenant.scope, held, timing, work()) == "done"
+    with pytest.raises(ClaimLostError):
+        await while_held(services.database, tenant.scope, held, timing, work())
