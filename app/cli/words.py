@@ -68,6 +68,7 @@ _FAILURES = {
     "unavailable": ("refused while the service was busy", "Run the same command again."),
     "worker_lost": ("stopped the worker", "Save them anew; if that does not help, tell an operator."),
     "file_missing": ("lost by the service", "Delete the documents and upload them again."),
+    "embedding_failed": ("refused by the embedding model", "Upload them again later, or tell an operator."),
     "internal": ("failed inside the service", "Try `groundeddocs documents retry ID` later."),
 }
 _OTHER_FAILURE = ("for other reasons", "What was said about each is above.")

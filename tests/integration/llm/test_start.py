@@ -1,5 +1,6 @@
 """How a process starts with an embedding model that runs elsewhere."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from pydantic import SecretStr
 from app.bootstrap import build_services
 from app.core.config import Settings
 from app.core.errors import ConfigurationError, UnavailableError
+from app.llm.types import Embedder
 from tests.support.embedding_server import KEY, MODEL, OWN_DIMENSION, EmbeddingServer, Fault
 
 NOWHERE = "http://127.0.0.1:9/v1"
@@ -62,18 +64,32 @@ async def test_a_wrong_setting_refuses_to_start(model_folder: Path, changed: dic
                 pytest.fail("It started.")
 
 
-async def test_it_starts_while_the_server_is_away_and_works_when_it_is_back(model_folder: Path) -> None:
+async def test_it_starts_while_the_server_is_away_and_learns_the_model_when_it_is_back(
+    model_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("app.bootstrap._CHECK_EMBEDDING_SECONDS", "app.llm.embedders._BAD_SECONDS"):
+        monkeypatch.setattr(name, 0.05)
+    monkeypatch.setattr("app.llm.providers.openai_embeddings._FAILURE_SECONDS", 0.05)
     with EmbeddingServer() as server:
         server.lasting = Fault(503)
         given = settings(model_folder, openai_api_key=SecretStr(KEY), openai_base_url=server.url, embedding_model=MODEL)
         async with build_services(given) as services:
             with pytest.raises(UnavailableError, match="503"):
                 await services.embedders.check()
+            with pytest.raises(UnavailableError, match="not answered yet"):
+                _ = services.embedders.configured.model_id
             server.lasting = None
-            services.embedders._fresh_until = 0.0
-            services.embedders.configured._failed_until = 0.0  # type: ignore[attr-defined]  # it is the server's
-            await services.embedders.check()
-            assert services.embedders.configured.dimension == OWN_DIMENSION
+            async with asyncio.timeout(10):
+                while not _is_known(services.embedders.configured):  # noqa: ASYNC110 - nobody asks it to embed, and nothing tells
+                    await asyncio.sleep(0.02)
+            assert services.embedders.configured.model_id == f"openai:{MODEL}:{OWN_DIMENSION}"
+
+
+def _is_known(embedder: Embedder) -> bool:
+    try:
+        return bool(embedder.model_id)
+    except UnavailableError:
+        return False
 
 
 async def test_it_starts_without_any_server_there(model_folder: Path) -> None:

@@ -47,7 +47,9 @@ def test_failed_document_tells_why() -> None:
     assert words.failure_of({"reason": "encrypted", "detail": None}) == "encrypted"
 
 
-@pytest.mark.parametrize("reason", [*ParseReason, "internal", "worker_lost", "file_missing", "unsupported_media_type"])
+@pytest.mark.parametrize(
+    "reason", [*ParseReason, "internal", "worker_lost", "file_missing", "embedding_failed", "unsupported_media_type"]
+)
 def test_every_reason_of_a_failure_has_words_and_what_to_do(reason: str) -> None:
     why, remedy = words.failure(reason)
     assert (why, remedy) != words.failure("a reason that does not exist")
