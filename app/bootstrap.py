@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 import httpx
 import procrastinate
+import structlog
 
 from app.answering.service import AnsweringService
 from app.auth.jwks import JwksCache
 from app.auth.tokens import TokenVerifier
 from app.cache.entries import AnswerCacheEntries
 from app.core.config import Settings
+from app.core.errors import AppError, ConfigurationError, UnavailableError
 from app.db.engine import create_engine
 from app.db.session import Database
 from app.documents.pending_blobs import PendingBlobs
@@ -20,15 +22,21 @@ from app.documents.service import DocumentService
 from app.documents.storage import BlobStore, open_store
 from app.ingestion.parsing.types import ParseLimits
 from app.ingestion.pipeline import IngestionService
+from app.ingestion.reembedding import ReembeddingService
 from app.jobs.queue import JobQueue, queue_app
 from app.llm.embedders import Embedders
 from app.llm.embeddings import LocalEmbedder
+from app.llm.providers.openai_client import open_client
+from app.llm.providers.openai_embeddings import OpenAIModels
 from app.redis.client import RedisClients, connect
 from app.retrieval.service import RetrievalService
 from app.workspaces.service import WorkspaceService
 
+log = structlog.get_logger(__name__)
+
 # An identity provider that does not answer must not hold a request: last good keys serve meanwhile.
 _KEYS_TIMEOUT = httpx.Timeout(2.0)
+_CHECK_EMBEDDING_SECONDS = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,16 +56,20 @@ class Services:
     workspaces: WorkspaceService
     documents: DocumentService
     ingestion: IngestionService
+    reembedding: ReembeddingService
     retrieval: RetrievalService
     answering: AnsweringService
 
 
 @asynccontextmanager
 async def build_services(settings: Settings) -> AsyncIterator[Services]:
-    """Build all services; leaving the block closes what they opened. Nothing is checked here: readiness does that.
+    """Build all services; leaving the block closes what they opened.
+
+    Only the embedding model is checked here, readiness does the rest.
 
     Raises:
-        ConfigurationError: The weights of the local model are missing.
+        ConfigurationError: The weights of the local model are missing, or the configured embedding model answers and
+            cannot be used: with this key, under this name, or with vectors of this length.
     """
     async with AsyncExitStack() as stack:
         engine = create_engine(settings.database_url.get_secret_value(), pool_size=settings.database_pool_size)
@@ -67,9 +79,9 @@ async def build_services(settings: Settings) -> AsyncIterator[Services]:
         http = await stack.enter_async_context(httpx.AsyncClient(timeout=_KEYS_TIMEOUT, follow_redirects=False))
         keys = _keys(settings, http)
         stack.push_async_callback(keys.aclose)
-        local = await asyncio.to_thread(LocalEmbedder.load, settings.model_path, settings.embedding_threads)
-        embedders = Embedders(local)
+        embedders = await _open_embedders(settings)
         stack.push_async_callback(embedders.aclose)
+        await stack.enter_async_context(_embedding_checked(embedders))
         yield compose_services(settings, Database(engine), redis, keys, embedders)
 
 
@@ -102,12 +114,59 @@ def compose_services(
             AnswerCacheEntries(redis.cache),
             max_upload_bytes=settings.max_upload_bytes,
         ),
-        ingestion=IngestionService(database, blobs, embedders, _parse_limits(settings)),
+        ingestion=IngestionService(
+            database, blobs, embedders, _parse_limits(settings), max_passages=settings.max_passages
+        ),
+        reembedding=ReembeddingService(database, embedders),
         retrieval=retrieval,
         answering=AnsweringService(
             database, retrieval, embedders.local, max_question_characters=settings.max_question_characters
         ),
     )
+
+
+async def _open_embedders(settings: Settings) -> Embedders:
+    key, address, model = settings.openai_api_key.get_secret_value(), settings.openai_base_url, settings.embedding_model
+    if model and not (key or address):
+        raise ConfigurationError("EMBEDDING_MODEL is set, so OPENAI_API_KEY or OPENAI_BASE_URL is needed too.")
+    local = await asyncio.to_thread(LocalEmbedder.load, settings.model_path, settings.embedding_threads)
+    if not (key or address):
+        return Embedders(local)
+    models = OpenAIModels(open_client(key, address))
+    return Embedders(local, models.embedder(model, settings.embedding_dimension) if model else None, models)
+
+
+@asynccontextmanager
+async def _embedding_checked(embedders: Embedders) -> AsyncIterator[None]:
+    """Refuse to start with a model that cannot be used, and start without one that is out of reach.
+
+    Documents can be read and listed without it, its provider may be back in a minute, and readiness names it meanwhile.
+    It is asked again until it answers: before that, the length of its vectors, and so its id, may be unknown.
+    """
+    again: asyncio.Task[None] | None = None
+    try:
+        await embedders.check()
+    except UnavailableError as error:
+        log.warning("embedding.not_checked", detail=error.detail)
+        again = asyncio.create_task(_check_until_it_answers(embedders))
+    try:
+        yield
+    finally:
+        if again:
+            again.cancel()
+            await asyncio.wait([again])
+
+
+async def _check_until_it_answers(embedders: Embedders) -> None:
+    while True:
+        await asyncio.sleep(_CHECK_EMBEDDING_SECONDS)
+        try:
+            await embedders.check()
+        except AppError as error:
+            log.warning("embedding.not_checked", detail=error.detail)
+        else:
+            log.info("embedding.checked")
+            return
 
 
 def _keys(settings: Settings, http: httpx.AsyncClient) -> JwksCache:

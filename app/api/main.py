@@ -8,8 +8,19 @@ from fastapi.routing import APIRoute
 from app.api import errors
 from app.api.middleware import BodyLimitMiddleware, RequestMiddleware
 from app.api.openapi import Api
-from app.api.readiness import ReadinessProbe, service_checks
-from app.api.routes import answers, ask, chunks, config, documents, health, invitations, me, search, workspaces
+from app.api.readiness import SPARED, ReadinessProbe, service_checks
+from app.api.routes import (
+    answers,
+    ask,
+    chunks,
+    config,
+    documents,
+    health,
+    invitations,
+    me,
+    search,
+    workspaces,
+)
 from app.bootstrap import Services
 
 _ROUTERS = (
@@ -39,7 +50,8 @@ def create_app(services: Services) -> FastAPI:
         responses=errors.problems(422, 500),
     )
     api.state.services = services
-    api.state.readiness = ReadinessProbe(service_checks(services.database.engine, services.redis))
+    checks = service_checks(services.database.engine, services.redis, services.embedders)
+    api.state.readiness = ReadinessProbe(checks, spared=SPARED)
     api.add_middleware(BodyLimitMiddleware, max_upload_bytes=services.settings.max_upload_bytes)
     api.add_middleware(RequestMiddleware)  # added last, so that it is the outermost
     errors.install(api)
