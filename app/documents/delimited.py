@@ -32,8 +32,11 @@ def find_delimiter(head: str, *, named: bool) -> str | None:
     """
     if hint := _HINT.match(head):
         return hint[1]
-    scores = [score for sign in _DELIMITERS if (score := _score(head, sign, named=named))]
-    return max(scores)[-1] if scores else None
+    for quoted in (True, False):  # a quote that is never closed joins all rows
+        scores = [score for sign in _DELIMITERS if (score := _score(head, sign, named=named, quoted=quoted))]
+        if scores:
+            return max(scores)[-1]
+    return None
 
 
 def read_rows(text: str, delimiter: str) -> Iterator[list[str]]:
@@ -60,9 +63,10 @@ def _rows(text: str, delimiter: str, *, quoted: bool = True) -> Iterator[list[st
     return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE)
 
 
-def _score(head: str, delimiter: str, *, named: bool) -> tuple[float, bool, int, str] | None:
+def _score(head: str, delimiter: str, *, named: bool, quoted: bool) -> tuple[float, bool, int, str] | None:
     """Return how well rows agree, with what breaks ties: no number that is cut in two, then more columns."""
-    rows = [row for row in islice(_rows(head, delimiter), _ROWS) if any(cell.strip() for cell in row)]
+    every = list(islice(_rows(head, delimiter, quoted=quoted), _ROWS))
+    rows = [row for row in every if any(cell.strip() for cell in row)] or [row for row in every if row]
     if not rows:
         return None
     columns, agreeing = Counter(map(len, rows)).most_common(1)[0]

@@ -25,6 +25,7 @@ PAGE_BORDER = "\f"
 
 _LEAST_PAGE = 2_000
 """Characters before a heading may begin a new page of a document without pages of its own."""
+_MOST_HEADING_PAGES = 1_000
 _SOLID = re.compile(r"\S")
 _PLAIN_SIGN = re.compile("[0-9A-Za-z]")
 
@@ -154,9 +155,10 @@ class Composer:
         headings = [mark for mark in self._marks if mark.kind is MarkKind.HEADING]
         levels = sorted({mark.level for mark in headings})
         top = next((level for level in levels if sum(mark.level <= level for mark in headings) > 1), 0)
+        least = max(_LEAST_PAGE, self._length // _MOST_HEADING_PAGES)
         starts = [0]
         for mark in headings:
-            if mark.level <= top and mark.start - starts[-1] >= _LEAST_PAGE:
+            if mark.level <= top and mark.start - starts[-1] >= least:
                 starts.append(mark.start)
         return starts
 

@@ -10,7 +10,7 @@ from app.ingestion.parsing.docx_numbering import BULLET, Numbering
 from app.ingestion.parsing.docx_package import NoDoctype
 from app.ingestion.parsing.docx_styles import BODY_LEVEL, Styles
 from app.ingestion.parsing.docx_tables import Table
-from app.ingestion.parsing.types import MarkKind
+from app.ingestion.parsing.types import MarkKind, ParseFailure, ParseReason
 
 # Deleted and moved text, field codes, readings above characters, what is written twice for older programs,
 # and properties as they were before a change.
@@ -99,6 +99,7 @@ class Definitions:
 
     styles: Styles
     numbering: Numbering
+    max_characters: int
 
 
 class Story(NoDoctype):
@@ -123,6 +124,7 @@ class Story(NoDoctype):
         self._fields: list[bool] = []
         """For each open field, whether its result has begun."""
         self._simple_fields = 0
+        self._written = 0
         self._section: Section | None = None
         self._after_item = False
         self._carried: list[str] = []
@@ -221,6 +223,9 @@ class Story(NoDoctype):
 
     def _write(self, text: str) -> None:
         visible = all(self._fields) and (self._shows_fields or not (self._fields or self._simple_fields))
+        self._written += len(text)
+        if self._written > self._definitions.max_characters:
+            raise ParseFailure(ParseReason.TOO_MANY_CHARACTERS)
         if self._paragraphs and (text == PAGE_BORDER or (visible and not self._hidden)):
             self._paragraphs[-1].pieces.append(text)
 

@@ -24,7 +24,8 @@ def parse_docx(data: bytes, limits: ParseLimits) -> ParsedDocument:
     main = package.main_part()
     related = package.relationships(main)
     styles = Styles(package.tree(_related(related, "styles")))
-    definitions = Definitions(styles, Numbering(package.tree(_related(related, "numbering")), styles))
+    numbering = Numbering(package.tree(_related(related, "numbering")), styles)
+    definitions = Definitions(styles, numbering, limits.max_characters)
     notes = {kind: _Notes(definitions) for kind in ("footnote", "endnote")}
     for kind, found in notes.items():
         package.read(_related(related, f"{kind}s"), found)

@@ -123,7 +123,11 @@ def _codec(label: str) -> str | None:
 
 
 def _shallow(text: str) -> str:
-    """Return a page whose elements are not nested too deeply and have no endless attributes."""
+    """Return a page whose elements are not nested too deeply and have no endless attributes.
+
+    What is there for readers without scripts becomes a template, which shows nothing either; where it stands in
+    the head, its text would else be taken for the body's.
+    """
     depth = 0
 
     def kept(match: re.Match[str]) -> str:
@@ -135,6 +139,8 @@ def _shallow(text: str) -> str:
             depth = max(0, depth - 1) if closing else depth + 1
         if not within:
             return ""
+        if name.lower() == "noscript":
+            return f"<{closing}template>"
         return match[0] if len(attributes) <= _LONGEST_ATTRIBUTES else f"<{closing}{name}>"
 
     return _TAG.sub(kept, text)

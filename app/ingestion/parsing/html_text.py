@@ -89,6 +89,7 @@ _BLOCKS = _APART | frozenset(
         "title",
     ]
 )
+_LISTS = frozenset({"ul", "ol", "menu"})
 _CELLS = frozenset({"td", "th"})
 _HIDING_STYLE = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)\b", re.IGNORECASE)
 _MOST_ROWS = 65_534
@@ -206,6 +207,7 @@ class _Reader:
         else:
             self._border(tag)
             self._close(tag)
+            self._apart |= tag in _LISTS and not self._lists
 
     def _open(self, node: LexborNode, tag: str | None) -> None:
         match tag:
