@@ -9,7 +9,7 @@ from app.bootstrap import Services
 from app.core.errors import UnavailableError
 from app.core.ids import new_id
 from app.db import locks
-from app.db.models import Chunk, Content, Document, DocumentGrant, Version
+from app.db.models import Chunk, Content, Document, DocumentGrant, PendingBlob, Version
 from app.documents.errors import DocumentTooLargeError, EmptyDocumentError
 from app.documents.types import DocumentChanges, Outcome, Status, Upload, Visibility
 from tests.support.documents import Shelf, digest, prose
@@ -292,3 +292,49 @@ async def test_an_upload_into_a_deleted_workspace_is_refused_like_any_other(
         )
     assert getattr(caught.value, "status", None) == 403
     assert shelf.stored(tenant.scope) == set()
+
+
+async def test_fifty_names_of_the_same_bytes_at_once_are_one_content_and_one_job(shelf: Shelf, tenant: Tenant) -> None:
+    data = prose("the crowd", 50)
+    results = await asyncio.gather(*(shelf.upload(tenant.scope, f"name {n}.txt", data) for n in range(50)))
+    assert sorted(result.outcome for result in results) == [Outcome.CREATED] + [Outcome.SAME_CONTENT] * 49
+    assert len({result.document_id for result in results}) == len({result.version_id for result in results}) == 50
+    assert (await shelf.count(tenant.scope, Document), await shelf.count(tenant.scope, Content)) == (50, 1)
+    assert len(shelf.stored(tenant.scope)) == len(await shelf.jobs(tenant.scope)) == 1
+    assert await shelf.count(tenant.scope, PendingBlob) == 0
+    await shelf.process(tenant.scope, data)
+    assert {view.status for view in await shelf.listed(tenant.scope)} == {Status.READY}
+    assert len({passage.chunk_id for passage in await shelf.services.retrieval.search(tenant.scope, "crowd")}) == (
+        await shelf.count(tenant.scope, Chunk)
+    )
+
+
+async def test_many_uploads_of_a_file_that_fails_leave_one_of_each(shelf: Shelf, tenant: Tenant) -> None:
+    data, scope = b"%PDF-1.7\nnothing more", tenant.scope
+    first = await shelf.upload(scope, "broken.pdf", data)
+    for number in range(200):
+        if number % 40 == 0:  # a worker comes by now and then
+            await shelf.process(scope, data)
+        again = await shelf.upload(scope, "broken.pdf", data)
+        assert (again.document_id, again.version_id) == (first.document_id, first.version_id)
+        assert (again.outcome, again.status) == (Outcome.IDENTICAL, Status.QUEUED)
+    for table in (Document, Version, Content):
+        assert await shelf.count(scope, table) == 1
+    assert len(await shelf.jobs(scope)) == len(shelf.stored(scope)) == 1
+    assert await shelf.count(scope, PendingBlob) == 0
+    (content,) = await shelf.contents(scope)
+    assert content.attempts <= 1
+
+
+async def test_an_old_version_stays_readable_behind_old_citations(shelf: Shelf, tenant: Tenant) -> None:
+    old, new = prose("the heliotrope"), prose("the marigold")
+    first = await shelf.add(tenant.scope, "plants.txt", old)
+    (cited, *_) = await shelf.services.retrieval.search(tenant.scope, "heliotrope")
+    await shelf.add(tenant.scope, "plants.txt", new)
+    documents = shelf.services.documents
+    content = await documents.content(tenant.scope, first.document_id, first.version_id)
+    assert b"".join([part async for part in await documents.open(content)]) == old
+    page = await documents.page(tenant.scope, first.document_id, 1, first.version_id)
+    assert page.text == old.decode()
+    chunk = await shelf.services.retrieval.chunk(tenant.scope, cited.chunk_id)
+    assert chunk.text == cited.text
