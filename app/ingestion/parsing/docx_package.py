@@ -13,7 +13,8 @@ from xml.etree import ElementTree as ET
 from app.documents.containers import OLE_SIGNATURE
 from app.ingestion.parsing.types import ParseFailure, ParseReason
 
-_PART_BYTES = 64 * 1024
+_PART_BYTES = 1024 * 1024
+"""At once: older releases of expat read a token that is not whole yet from its beginning for each piece."""
 _ENCRYPTED_FLAG = 1
 _METHODS = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 # What the standard library raises on damaged files.

@@ -269,7 +269,7 @@ def _with_entities() -> bytes:
         (lambda: docx("<w:p/>"), ParseReason.NO_TEXT),
         (lambda: docx(""), ParseReason.NO_TEXT),
         (lambda: b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), ParseReason.ENCRYPTED),
-        (lambda: docx(paragraph(" " * 2**28)), ParseReason.UNPACKED_TOO_LARGE),
+        (lambda: docx(" " * 2**28), ParseReason.UNPACKED_TOO_LARGE),
         (lambda: docx(_run('<w:t>a</w:t><w:br w:type="page"/>') * 200), ParseReason.TOO_MANY_PAGES),
         (lambda: docx(paragraph("a" * 7_000_000)), ParseReason.TOO_MANY_CHARACTERS),
         (lambda: docx(paragraph("a" * 70_000) * 100), ParseReason.TOO_MANY_CHARACTERS),
