@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ from app.documents.types import Status, Upload, Visibility
 from app.ingestion.chunking import Chunk
 from app.ingestion.errors import ClaimLostError
 from app.ingestion.parsing.types import ParsedDocument, ParsedPage
-from app.ingestion.repository import Claim
+from app.ingestion.types import Claim
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
 from app.workspaces.invitations import token_sha256
@@ -65,6 +65,14 @@ COUNTS: Mapping[str, object] = {
     "documents.attach_pending_blob": False,
     "documents.blobs_in_use": [],
     "ingestion.attempts_of": None,
+    "ingestion.claim": None,
+    "ingestion.serving_model": "",
+    "retrieval.read_serving_model": "",
+    "ingestion.count_chunks": (0, 0),
+    "ingestion.count_ready_chunks": (0, 0),
+    "ingestion.missing_chunks": [],
+    "ingestion.missing_ready_chunks": [],
+    "ingestion.delete_vectors_except": 0,
     "workspaces.role_of": None,
 }
 
@@ -139,7 +147,8 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         "number": 1, "before": None, "after": None, "limit": 100_000, "status": None, "now": datetime.now(UTC),
         "chunk_id": citation.chunk_id, "ids": [citation.chunk_id], "answer_id": answer.id,
         "conversation_id": conversation,
-        "answer": answer, "context": [citation.chunk_id], "held": Claim(digest, 1, 1, "key", "text/plain"), "done": 1,
+        "answer": answer, "context": [citation.chunk_id], "held": Claim(
+            digest, 1, 1, "key", "text/plain", 9, text_stored=False), "done": 1,
         "total": 1, "reason": "corrupt", "detail": "words", "model": embedder.model_id, "chunk_count": 9,
         "parsed": ParsedDocument((ParsedPage(1, "1", "text", (), has_text=True),), (), "1"), "parser_version": "1",
         "chunker_version": "1", "chunks": (Chunk(7, 0, 4, "text", "", 1, 1, 1),), "vectors": np.array([vector]),
@@ -152,8 +161,20 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         session.add(
             models.DeadLetter(**mine, id=uuid4(), task="ingest", payload={}, reason=word, detail="words", attempts=3)
         )
-    arguments |= {"key": word, "keys": [word], "within": timedelta(minutes=30)}
-    arguments |= {"besides": uuid4(), "deleted": {digest: word}}
+    arguments |= {
+        "key": word,
+        "keys": [word],
+        "within": timedelta(minutes=30),
+        "besides": uuid4(),
+        "deleted": {digest: word},
+        "lease": timedelta(seconds=30),
+        "counts": True,
+        "pages": (ParsedPage(9, "9", "text", (), has_text=True),),
+        "start": 0,
+        "models": ["other"],
+        "ordinal_from": 0,
+        "after_id": UUID(int=0),
+    }
     ids = (uploaded.document_id, uploaded.version_id, tenant.workspace.id, tenant.owner.id, conversation)
     return Victim(tenant, arguments, (word, digest, *(str(each) for each in ids)))
 

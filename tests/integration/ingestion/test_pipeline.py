@@ -100,12 +100,6 @@ async def test_nothing_can_be_seen_before_all_of_it_is_ready(shelf: Shelf, tenan
     assert await shelf.found(scope, "operator valve pressure") == {"book.md"}
 
 
-
-
-
-
-
-
 async def test_bytes_that_are_gone_are_a_typed_failure(shelf: Shelf, tenant: Tenant, services: Services) -> None:
     data = prose("a")
     made = await shelf.upload(tenant.scope, "a.txt", data)
