@@ -40,7 +40,7 @@ async def bury(
     detail: str,
     attempts: int,
 ) -> None:
-    """Give up a job, in the transaction that ends its work. A content has one open letter: the latest.
+    """Give up a job, in the transaction that ends its work. A content has one letter: the latest.
 
     Args:
         session: The transaction.
@@ -52,6 +52,9 @@ async def bury(
         detail: Why and what to do, in words; no values of the payload.
         attempts: How often it was tried.
     """
+    if content_sha256 is not None:
+        answered = DeadLetter.content_sha256 == content_sha256, DeadLetter.requeued_at.is_not(None)
+        await session.execute(delete(DeadLetter).where(in_workspace(DeadLetter, scope), *answered))
     told = {"task": task, "payload": dict(payload), "reason": reason, "detail": detail, "attempts": attempts}
     letter = insert(DeadLetter).values(
         workspace_id=scope.workspace_id, id=new_id(), content_sha256=content_sha256, **told

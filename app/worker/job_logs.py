@@ -3,8 +3,10 @@
 import logging
 import re
 
-# The queue's worker writes by this logger and by a child of it named after the worker.
-_LOGGERS = ("procrastinate.worker", "procrastinate.worker.worker")
+from app.jobs.fair_share import Lane
+
+# The queue's workers write by this logger and by children of it that are named after the lanes.
+_LOGGERS = ("procrastinate.worker", *(f"procrastinate.worker.{lane}" for lane in Lane))
 # Some lines, as at shutdown, name no job beside their text. Arguments may hold brackets: all to the last one goes.
 _CALL = re.compile(r"(\[\d+\])\(.*\)", re.DOTALL)
 

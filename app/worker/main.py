@@ -1,6 +1,7 @@
 """Runs a worker until it is told to stop."""
 
 import asyncio
+import os
 
 import structlog
 
@@ -8,11 +9,15 @@ from app.bootstrap import Services, build_services
 from app.core.config import Settings
 from app.db.engine import check_role
 from app.worker.job_logs import hide_job_arguments
+from app.worker.lanes import run_lanes
 from app.worker.sweep import sweep_forever
 from app.worker.tasks import register
 from app.worker.timing import WorkerTiming
 
 log = structlog.get_logger(__name__)
+
+# Reading documents takes all processor time that it gets, and nobody waits for it to the second. Questions come first.
+_NICENESS = 10
 
 
 async def run_worker(settings: Settings) -> None:
@@ -21,6 +26,7 @@ async def run_worker(settings: Settings) -> None:
     Raises:
         ConfigurationError: The database role is not bound by row-level security.
     """
+    os.nice(_NICENESS)  # before there are threads and children, which take it over
     async with build_services(settings) as services:
         await check_role(services.database.engine)
         await work(services, WorkerTiming())
@@ -28,22 +34,14 @@ async def run_worker(settings: Settings) -> None:
 
 async def work(services: Services, timing: WorkerTiming) -> None:
     """Fetch and run jobs with opened services until a signal comes."""
-    app = services.queue_app
+    app, concurrency = services.queue_app, services.settings.worker_concurrency
     register(app)
     hide_job_arguments()
     async with app.open_async():
         sweeper = asyncio.create_task(sweep_forever(services, app, timing))
         try:
-            log.info("worker.ready", concurrency=services.settings.worker_concurrency)
-            await app.run_worker_async(
-                concurrency=services.settings.worker_concurrency,
-                fetch_job_polling_interval=timing.poll_every.total_seconds(),
-                shutdown_graceful_timeout=timing.grace.total_seconds(),
-                update_heartbeat_interval=timing.heartbeat_every.total_seconds(),
-                stalled_worker_timeout=timing.stalled_after.total_seconds(),
-                delete_jobs="successful",
-                additional_context={"services": services},
-            )
+            log.info("worker.ready", concurrency=concurrency)
+            await run_lanes(app, concurrency, timing, {"services": services, "timing": timing})
         finally:
             sweeper.cancel()
             await asyncio.wait([sweeper])

@@ -1,73 +1,168 @@
-"""Finds work that a lost worker left behind and starts it again."""
+"""Finds what nobody is going to do by itself, and has it done: what a lost worker left, and the housekeeping.
+
+Looks across workspaces return ids only; what is done about each runs inside its workspace, and its failure stops
+nothing else.
+"""
 
 import asyncio
-from collections.abc import Mapping
-from datetime import timedelta
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from itertools import groupby
+from typing import Any
+from uuid import UUID
 
 import procrastinate
 import structlog
-from procrastinate.exceptions import ConnectorException, UniqueViolation
-from procrastinate.jobs import Job, Status
-from sqlalchemy import text
+from sqlalchemy import Row, exists, select, text
 
 from app.bootstrap import Services
 from app.core.ids import UserId, WorkspaceId
-from app.jobs.payloads import IngestPayload
+from app.core.tenancy import WorkspaceScope
+from app.db.models import Content, DeadLetter
+from app.db.session import in_workspace
+from app.jobs.payloads import IngestPayload, ReembedPayload, TaskName
+from app.worker import ended_jobs, lost_workers
 from app.worker.timing import WorkerTiming
 
 log = structlog.get_logger(__name__)
 
 _UNFINISHED = text("SELECT workspace_id, sha256, created_by FROM find_unfinished_contents(:silent_for)")
+_PENDING_BLOBS = text("SELECT workspace_id, blob_key FROM find_pending_blobs(:older_than) ORDER BY workspace_id")
+_OF_OTHER_MODELS = text(
+    "SELECT workspace_id, created_by FROM find_workspaces_of_other_models(:model) AS found WHERE NOT EXISTS ("
+    "SELECT FROM procrastinate_jobs j WHERE j.lock = concat_ws(':', CAST(:task AS text), found.workspace_id) "
+    "AND j.status IN ('todo', 'doing'))"
+)
+_NOBODY = UserId(UUID(int=0))
+_JITTER = 0.25
+"""Workers that were started together look at different times."""
 
 
 async def sweep_forever(services: Services, app: procrastinate.App, timing: WorkerTiming) -> None:
     """Sweep now and then, in each worker and not as a job: a job would wait for the slots that lost jobs hold."""
     while True:
-        try:
-            found = await sweep(
-                services, app, stalled_after=timing.stalled_after, left_behind_after=timing.left_behind_after
-            )
-            if any(found.values()):
-                log.warning("sweep.found", **found)
-        except Exception:
-            log.exception("sweep.failed")
-        await asyncio.sleep(timing.sweep_every.total_seconds())
+        found = await sweep(services, app, timing)
+        if any(found.values()):
+            log.warning("sweep.found", **found)
+        async with _trouble_noted("depths"):
+            await _note_depths(services)
+        spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  (nothing to guess)
+        await asyncio.sleep(timing.sweep_every.total_seconds() * spread)
 
 
-async def sweep(
-    services: Services, app: procrastinate.App, *, stalled_after: timedelta, left_behind_after: timedelta
-) -> Mapping[str, int]:
-    """Return how many jobs were started again, by cause.
+async def sweep(services: Services, app: procrastinate.App, timing: WorkerTiming) -> Mapping[str, int]:
+    """Go through all parts once; one that fails does not stop the others.
 
-    Args:
-        services: The worker's services.
-        app: The opened queue.
-        stalled_after: Silence after which a worker counts as lost.
-        left_behind_after: Age of the last progress after which a content without an end is queued again.
+    Returns:
+        How many things each part has found.
     """
-    stalled = list(await app.job_manager.get_stalled_jobs(seconds_since_heartbeat=stalled_after.total_seconds()))
-    for job in stalled:
-        await _start_again(app, job)
-    left_behind = await _requeue_left_behind(services, left_behind_after)
-    return {"stalled_jobs": len(stalled), "left_behind": left_behind}
+    parts: Mapping[str, Callable[[], Awaitable[int]]] = {
+        "lost_jobs": lambda: _start_lost_again(app, timing),
+        "ended_jobs": lambda: _settle_ended(services),
+        "left_behind": lambda: _requeue_left_behind(services, timing),
+        "lost_workers": lambda: lost_workers.forget_workers(app, timing.forgotten_after),
+        "other_models": lambda: _reembed(services),
+        "unused_blobs": lambda: _remove_unused_blobs(services, timing),
+    }
+    found = dict.fromkeys(parts, 0)
+    for name, part in parts.items():
+        async with _trouble_noted(name):
+            found[name] = await part()
+    return found
 
 
-async def _start_again(app: procrastinate.App, job: Job) -> None:
-    try:
-        await app.job_manager.retry_job(job)
-    except UniqueViolation:
-        # The same work was asked for meanwhile and waits for the lock that this job still holds.
-        await app.job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)
-    except ConnectorException:
-        log.info("sweep.job_taken_by_another", job_id=job.id)
+async def _start_lost_again(app: procrastinate.App, timing: WorkerTiming) -> int:
+    lost = await lost_workers.find_lost(app, timing.stalled_after)
+    for job in lost:
+        async with _trouble_noted("lost_jobs", job_id=job.id):
+            await lost_workers.start_again(app, job)
+    return len(lost)
 
 
-async def _requeue_left_behind(services: Services, silent_for: timedelta) -> int:
+async def _settle_ended(services: Services) -> int:
+    ended = await ended_jobs.find_ended(services)
+    for job in ended:
+        async with _trouble_noted("ended_jobs", job_id=job.id):
+            await ended_jobs.settle(services, job)
+    return len(ended)
+
+
+async def _requeue_left_behind(services: Services, timing: WorkerTiming) -> int:
     async with services.database.identity() as session:
-        rows = (await session.execute(_UNFINISHED, {"silent_for": silent_for})).all()
+        rows = (await session.execute(_UNFINISHED, {"silent_for": timing.left_behind_after})).all()
     for row in rows:
-        scope = services.workspaces.scope_for_job(WorkspaceId(row.workspace_id), UserId(row.created_by), "sweep")
-        payload = IngestPayload(workspace_id=row.workspace_id, content_sha256=row.sha256, user_id=row.created_by)
-        async with services.database.workspace(scope) as session:
-            await services.queue.ingest(session, payload)
+        async with _trouble_noted("left_behind", workspace_id=row.workspace_id):
+            await _requeue(services, row)
     return len(rows)
+
+
+async def _requeue(services: Services, row: Row[Any]) -> None:
+    scope = _scope(services, row.workspace_id, row.created_by)
+    async with services.database.workspace(scope) as session:
+        query = select(Content.size_bytes).where(in_workspace(Content, scope), Content.sha256 == row.sha256)
+        size_bytes = await session.scalar(query)
+        if size_bytes is not None:
+            payload = IngestPayload(
+                workspace_id=row.workspace_id,
+                content_sha256=row.sha256,
+                user_id=row.created_by,
+                size_bytes=size_bytes,
+            )
+            await services.queue.ingest(session, payload)
+
+
+async def _reembed(services: Services) -> int:
+    parameters = {"model": services.embedders.configured.model_id, "task": TaskName.REEMBED.value}
+    async with services.database.identity() as session:
+        rows = (await session.execute(_OF_OTHER_MODELS, parameters)).all()
+    queued = 0
+    for row in rows:
+        async with _trouble_noted("other_models", workspace_id=row.workspace_id):
+            queued += await _reembed_one(services, row)
+    return queued
+
+
+async def _reembed_one(services: Services, row: Row[Any]) -> bool:
+    """Queue a workspace, unless that was given up and nobody has asked for it again."""
+    scope = _scope(services, row.workspace_id, row.created_by)
+    given_up = exists().where(
+        in_workspace(DeadLetter, scope), DeadLetter.task == TaskName.REEMBED, DeadLetter.requeued_at.is_(None)
+    )
+    async with services.database.workspace(scope) as session:
+        if await session.scalar(select(given_up)):
+            return False
+        payload = ReembedPayload(workspace_id=row.workspace_id, user_id=row.created_by)
+        await services.queue.reembed(session, payload)
+    return True
+
+
+async def _remove_unused_blobs(services: Services, timing: WorkerTiming) -> int:
+    async with services.database.identity() as session:
+        rows = (await session.execute(_PENDING_BLOBS, {"older_than": timing.unused_blob_after})).all()
+    removed = 0
+    for workspace_id, mine in groupby(rows, lambda row: row.workspace_id):
+        async with _trouble_noted("unused_blobs", workspace_id=workspace_id):
+            keys = [row.blob_key for row in mine]
+            removed += await services.pending_blobs.sweep(_scope(services, workspace_id, _NOBODY), keys)
+    return removed
+
+
+async def _note_depths(services: Services) -> None:
+    async with services.database.identity() as session:
+        depths = await services.queue.depths(session)
+    if depths:
+        log.info("queue.waiting", **depths)
+
+
+@asynccontextmanager
+async def _trouble_noted(part: str, **ids: object) -> AsyncIterator[None]:
+    """Let the sweep go on whatever happens inside; the next one tries again."""
+    try:
+        yield
+    except Exception:
+        log.exception("sweep.failed", part=part, **{name: str(value) for name, value in ids.items()})
+
+
+def _scope(services: Services, workspace_id: UUID, user_id: UUID) -> WorkspaceScope:
+    return services.workspaces.scope_for_job(WorkspaceId(workspace_id), UserId(user_id), "sweep")

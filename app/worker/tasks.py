@@ -3,27 +3,45 @@
 import asyncio
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 from uuid import UUID
 
 import procrastinate
 import structlog
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from app.bootstrap import Services
+from app.core.clock import utc_now
 from app.core.ids import UserId, WorkspaceId
 from app.core.tenancy import WorkspaceScope
 from app.documents.storage import finish_though_cancelled
-from app.jobs.payloads import IngestPayload, RemoveBlobsPayload, TaskName
+from app.ingestion.types import Busy, Finished, Yielded
+from app.jobs.fair_share import Lane, lane_of
+from app.jobs.payloads import (
+    IngestPayload,
+    Payload,
+    ReembedPayload,
+    RemoveBlobsPayload,
+    RemoveOldVectorsPayload,
+    TaskName,
+    wrong_fields,
+)
+from app.worker.timing import WorkerTiming
+from app.worker.turn import Turn
 
 log = structlog.get_logger(__name__)
 
+_AT_ONCE = timedelta(0)
 _REMOVAL_TRIES = 10
-_Payload = TypeVar("_Payload", bound=BaseModel)
+_TRY_REEMBEDDING_AGAIN_AFTER = timedelta(minutes=5)
+# A question that began before the change of models still compares with the old vectors.
+_OLD_VECTORS_STAY = timedelta(minutes=5)
+_NOBODY = UserId(UUID(int=0))
+_Payload = TypeVar("_Payload", bound=Payload)
 
 
 class InvalidPayloadError(Exception):
-    """A job's arguments are not those of its task; running it again would not help."""
+    """A job's arguments are not those of its task; the sweep gives it up, since running it again would not help."""
 
 
 class _RemovalRetry(procrastinate.BaseRetryStrategy):
@@ -41,52 +59,108 @@ def register(app: procrastinate.App) -> None:
     """Teach a queue's client the jobs that it can run."""
     # Without retries of the queue's own: these fail, and keep the lock, when the same work was asked for meanwhile.
     app.task(name=TaskName.INGEST.value, pass_context=True)(ingest)
+    app.task(name=TaskName.REEMBED.value, pass_context=True)(reembed)
+    app.task(name=TaskName.REMOVE_OLD_VECTORS.value, pass_context=True)(remove_old_vectors)
     app.task(name=TaskName.REMOVE_BLOBS.value, pass_context=True, retry=_RemovalRetry())(remove_blobs)
 
 
 async def ingest(context: procrastinate.JobContext, /, **arguments: Any) -> None:
     """Make one content searchable. What fails for a reason of ours is queued again, with growing distance."""
     payload = _validated(IngestPayload, context, arguments)
-    services = _services(context)
-    scope = _scope(context, payload.workspace_id, payload.user_id)
+    services, scope = _services(context), _scope(context, payload.workspace_id, payload.user_id)
+    turn = _turn(context, scope, lane_of(payload.size_bytes))
     try:
-        finished = await services.ingestion.run(scope, payload.content_sha256)
+        end = await services.ingestion.run(scope, payload.content_sha256, turn.others_wait)
     except asyncio.CancelledError:
-        await finish_though_cancelled(_queue_again(services, scope, payload, after=timedelta(0)))
+        await finish_though_cancelled(_ingest_again(context, scope, payload, _AT_ONCE))
         raise
     except Exception:
         log.exception("ingestion.interrupted", **_ids(payload))
         attempts = await services.ingestion.after_error(scope, payload.content_sha256)
         if attempts is not None:
-            await _queue_again(services, scope, payload, after=timedelta(seconds=2**attempts))
+            await _ingest_again(context, scope, payload, timedelta(seconds=2**attempts))
         return
-    if finished is not None:
-        log.info(
-            "ingestion.finished",
-            **_ids(payload),
-            status=finished.status,
-            chunks=finished.chunks,
-            reason=finished.reason,
-        )
+    await _follow_up(context, scope, payload, end)
+
+
+async def reembed(context: procrastinate.JobContext, /, **arguments: Any) -> None:
+    """Bring a workspace to the configured embedding model; what fails is tried again later."""
+    payload = _validated(ReembedPayload, context, arguments)
+    services, scope = _services(context), _scope(context, payload.workspace_id, payload.user_id)
+    turn = _turn(context, scope, Lane.BACKGROUND)
+    try:
+        end = await services.reembedding.run(scope, turn.others_wait)
+    except asyncio.CancelledError:
+        await finish_though_cancelled(_reembed_again(services, scope, payload, _AT_ONCE))
+        raise
+    except Exception:
+        log.exception("reembedding.interrupted", workspace_id=str(payload.workspace_id))
+        await _reembed_again(services, scope, payload, _TRY_REEMBEDDING_AGAIN_AFTER)
+        return
+    if isinstance(end, Yielded):
+        await _reembed_again(services, scope, payload, _AT_ONCE)
+        return
+    # Also when there was nothing to do: the run that changed the models may have ended before it said this.
+    old = RemoveOldVectorsPayload(workspace_id=payload.workspace_id, user_id=payload.user_id)
+    async with services.database.workspace(scope) as session:
+        await services.queue.remove_old_vectors(session, old, after=_OLD_VECTORS_STAY)
+
+
+async def remove_old_vectors(context: procrastinate.JobContext, /, **arguments: Any) -> None:
+    """Remove the vectors of models that a workspace has left."""
+    payload = _validated(RemoveOldVectorsPayload, context, arguments)
+    scope = _scope(context, payload.workspace_id, payload.user_id)
+    await _services(context).reembedding.remove_old_vectors(scope)
 
 
 async def remove_blobs(context: procrastinate.JobContext, /, **arguments: Any) -> None:
     """Remove stored bytes whose rows were deleted."""
     payload = _validated(RemoveBlobsPayload, context, arguments)
-    await _services(context).blobs.remove(payload.keys)
+    await _services(context).pending_blobs.sweep(_scope(context, payload.workspace_id, _NOBODY), payload.keys)
 
 
-async def _queue_again(services: Services, scope: WorkspaceScope, payload: IngestPayload, *, after: timedelta) -> None:
+async def _follow_up(
+    context: procrastinate.JobContext,
+    scope: WorkspaceScope,
+    payload: IngestPayload,
+    end: Finished | Yielded | Busy | None,
+) -> None:
+    """Log how a run ended, or queue what is left to do."""
+    match end:
+        case None:
+            return
+        case Finished():
+            log.info("ingestion.finished", **_ids(payload), status=end.status, chunks=end.chunks, reason=end.reason)
+        case Busy():
+            await _ingest_again(context, scope, payload, max(end.until - utc_now(), _AT_ONCE))
+        case Yielded():
+            log.info("ingestion.gave_way", **_ids(payload), done=end.done, total=end.total)
+            services = _services(context)
+            async with services.database.workspace(scope) as session:
+                await services.queue.ingest_rest(session, payload, tag=-context.job.priority)
+        case _:
+            assert_never(end)
+
+
+async def _ingest_again(
+    context: procrastinate.JobContext, scope: WorkspaceScope, payload: IngestPayload, after: timedelta
+) -> None:
+    services = _services(context)
     async with services.database.workspace(scope) as session:
-        await services.queue.ingest(session, payload, after=after)
+        await services.queue.ingest_again(session, payload, tag=-context.job.priority, after=after)
+
+
+async def _reembed_again(services: Services, scope: WorkspaceScope, payload: ReembedPayload, after: timedelta) -> None:
+    async with services.database.workspace(scope) as session:
+        await services.queue.reembed(session, payload, after=after)
 
 
 def _validated(model: type[_Payload], context: procrastinate.JobContext, arguments: Mapping[str, object]) -> _Payload:
     try:
         return model.model_validate(arguments)
     except ValidationError as error:
-        broken = [".".join(map(str, each["loc"])) for each in error.errors() if each["type"] != "extra_forbidden"]
-        log.warning("job.payload_invalid", task=context.job.task_name, job_id=context.job.id, fields=broken)
+        fields = wrong_fields(error)
+        log.warning("job.payload_invalid", task=context.job.task_name, job_id=context.job.id, fields=fields)
         raise InvalidPayloadError from None
 
 
@@ -95,6 +169,13 @@ def _services(context: procrastinate.JobContext) -> Services:
     if not isinstance(services, Services):
         raise TypeError("the worker was started without its services")
     return services
+
+
+def _turn(context: procrastinate.JobContext, scope: WorkspaceScope, lane: Lane) -> Turn:
+    services, timing = _services(context), context.additional_context["timing"]
+    if not isinstance(timing, WorkerTiming):
+        raise TypeError("the worker was started without its timing")
+    return Turn(services.database, services.queue, scope, lane, timing=timing)
 
 
 def _scope(context: procrastinate.JobContext, workspace_id: UUID, user_id: UUID) -> WorkspaceScope:

@@ -6,14 +6,13 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import pytest
-import sqlalchemy as sa
 
 from app.bootstrap import Services
 from app.core.config import Settings
-from app.db.engine import create_engine
 from tests.support.bound import bound
 from tests.support.databases import DatabaseUrls
 from tests.support.documents import Shelf
+from tests.support.queues import empty
 from tests.support.tenants import Tenant, Tenants
 
 ROOT = Path(__file__).parents[3]
@@ -57,11 +56,7 @@ async def tenant(tenants: Tenants) -> Tenant:
 
 @pytest.fixture(autouse=True)
 async def empty_queue(database_urls: DatabaseUrls) -> None:
-    """Take away what other tests asked for and never ran."""
-    engine = create_engine(database_urls.superuser, pool_size=1)
-    async with engine.begin() as connection:
-        await connection.execute(sa.text("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE"))
-    await engine.dispose()
+    await empty(database_urls)
 
 
 @pytest.fixture

@@ -16,11 +16,10 @@ from app.llm.embedders import Embedders
 from app.llm.types import Vectors
 from app.worker.sweep import sweep
 from app.worker.tasks import ingest
+from app.worker.timing import WorkerTiming
 from tests.support.documents import Shelf, prose
 from tests.support.embedder import HashEmbedder
 from tests.support.tenants import Tenant
-
-LONG_AGO = timedelta(minutes=5)
 
 
 class BrokenEmbedder(HashEmbedder):
@@ -36,12 +35,14 @@ async def queue(services: Services) -> AsyncIterator[procrastinate.App]:
         yield app
 
 
-def context_of(services: Services, job_id: int) -> procrastinate.JobContext:
-    job = procrastinate.jobs.Job(id=job_id, queue="default", lock=None, queueing_lock=None, task_name="ingest")
+def context_of(services: Services, job_id: int, priority: int = 0) -> procrastinate.JobContext:
+    job = procrastinate.jobs.Job(
+        id=job_id, queue="small", lock=None, queueing_lock=None, task_name="ingest", priority=priority
+    )
     return procrastinate.JobContext(
         app=services.queue_app,
         job=job,
-        additional_context={"services": services},
+        additional_context={"services": services, "timing": WorkerTiming()},
         abort_reason=lambda: None,
         start_timestamp=0.0,
     )
@@ -58,8 +59,8 @@ MINE = "WHERE args ->> 'workspace_id' = :workspace_id"
 async def test_a_lost_job_starts_again(shelf: Shelf, tenant: Tenant, queue: procrastinate.App) -> None:
     await shelf.upload(tenant.scope, "a.txt", prose("a"))
     await execute(shelf, tenant, f"UPDATE procrastinate_jobs SET status = 'doing' {MINE}")  # noqa: S608
-    found = await sweep(shelf.services, queue, stalled_after=LONG_AGO, left_behind_after=LONG_AGO)
-    assert found["stalled_jobs"] == 1
+    found = await sweep(shelf.services, queue, WorkerTiming())
+    assert found["lost_jobs"] == 1
     assert [job["status"] for job in await shelf.jobs(tenant.scope)] == ["todo"]
 
 
@@ -72,7 +73,7 @@ async def test_a_lost_job_whose_work_was_asked_for_again_gives_way(
     await shelf.upload(tenant.scope, "a.txt", data)
     lost, waiting = await shelf.jobs(tenant.scope)
     assert (lost["status"], waiting["status"]) == ("doing", "todo")
-    await sweep(shelf.services, queue, stalled_after=LONG_AGO, left_behind_after=LONG_AGO)
+    await sweep(shelf.services, queue, WorkerTiming())
     (left,) = await shelf.jobs(tenant.scope)
     assert (left["id"], left["status"]) == (waiting["id"], "todo")
 
@@ -93,12 +94,12 @@ async def test_a_content_whose_job_was_lost_is_queued_again_once(
 ) -> None:
     await shelf.upload(tenant.scope, "a.txt", prose("a"))
     await execute(shelf, tenant, f"DELETE FROM procrastinate_jobs {MINE}")  # noqa: S608
-    await sweep(shelf.services, queue, stalled_after=LONG_AGO, left_behind_after=LONG_AGO)
+    await sweep(shelf.services, queue, WorkerTiming())
     assert await shelf.jobs(tenant.scope) == []
     async with shelf.services.database.workspace(tenant.scope) as session:
         await session.execute(sa.update(Content).values(updated_at=sa.func.now() - sa.text("interval '6 minutes'")))
     for _ in range(2):
-        await sweep(shelf.services, queue, stalled_after=LONG_AGO, left_behind_after=LONG_AGO)
+        await sweep(shelf.services, queue, WorkerTiming())
         assert [job["status"] for job in await shelf.jobs(tenant.scope)] == ["todo"]
 
 
@@ -111,14 +112,15 @@ async def test_an_error_of_ours_is_tried_again_later_and_then_ends(
     broken = IngestionService(services.database, services.blobs, Embedders(BrokenEmbedder()), limits)
     uploaded = await shelf.upload(tenant.scope, "a.txt", prose("a"))
     (job,) = await shelf.jobs(tenant.scope)
-    for attempt in range(1, MAX_ATTEMPTS + 1):
+    runs, waiting = 0, [job]
+    while waiting:
         await execute(shelf, tenant, f"DELETE FROM procrastinate_jobs {MINE}")  # noqa: S608
         await ingest(context_of(replace(services, ingestion=broken), job["id"]), **job["args"])
-        waiting = await shelf.jobs(tenant.scope)
-        if attempt < MAX_ATTEMPTS:
-            assert [again["args"] for again in waiting] == [job["args"]]
-            assert timedelta(0) < waiting[0]["waits"] <= timedelta(seconds=2**attempt)
-    assert waiting == []
+        runs, waiting = runs + 1, list(await shelf.jobs(tenant.scope))
+        assert [again["args"] for again in waiting] in ([], [job["args"]])
+        assert all(timedelta(0) < again["waits"] <= timedelta(seconds=2**MAX_ATTEMPTS) for again in waiting)
+    # The first run stored the text: that is progress, and the count begins anew.
+    assert runs == MAX_ATTEMPTS + 1
     view = await services.documents.get(tenant.scope, uploaded.document_id)
     assert (view.status, view.reason) == (Status.FAILED, "internal")
 

@@ -12,6 +12,7 @@ from app.bootstrap import compose_services
 from app.core.config import Settings, load_settings
 from app.db.engine import create_engine
 from app.db.session import Database
+from app.ingestion.lease import Timing
 from app.llm.embedders import Embedders
 from app.llm.types import Vectors
 from app.redis.client import connect
@@ -27,7 +28,12 @@ TIMING = WorkerTiming(
     left_behind_after=timedelta(hours=1),  # leaves alone what other tests never finished
     poll_every=timedelta(seconds=0.3),
     grace=timedelta(seconds=1),
+    slice=timedelta(seconds=1),
+    look_every=timedelta(seconds=0.2),
 )
+
+
+LEASE = Timing(lease=timedelta(seconds=3), heartbeat=timedelta(seconds=0.3))
 
 
 class PacedEmbedder(HashEmbedder):
@@ -48,7 +54,9 @@ async def run(settings: Settings, seconds_a_batch: float) -> None:
     redis = connect(settings.redis_cache_url.get_secret_value(), settings.redis_limits_url.get_secret_value())
     async with httpx.AsyncClient() as http:
         keys = JwksCache(http, issuer=settings.oidc_issuer, jwks_url="", algorithms=settings.oidc_algorithms)
-        services = compose_services(settings, Database(engine), redis, keys, Embedders(PacedEmbedder(seconds_a_batch)))
+        embedder = PacedEmbedder(seconds_a_batch)
+        services = compose_services(settings, Database(engine), redis, keys, Embedders(embedder))
+        services.ingestion._timing = LEASE
         await work(services, TIMING)
         await keys.aclose()
     await redis.aclose()
