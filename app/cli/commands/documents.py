@@ -15,9 +15,21 @@ from app.cli.running import run_client
 from app.cli.session import Session
 from app.cli.words import state_of
 
-group = typer.Typer(help="List, show, delete and retry documents.", invoke_without_command=True)
+group = typer.Typer(help="List, show, change, delete and retry documents.", invoke_without_command=True)
 IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the document.")]
+MembersOption = Annotated[
+    list[str] | None, typer.Option(metavar="USER_ID", help="Member of the workspace, by id; may be given many times.")
+]
 _LIST_LIMIT = 100
+# What a receipt's places are called where the service's word says little.
+_PLACES = {"embeddings": "vectors", "blobs": "stored files", "cache_entries": "cached answers"}
+
+
+class VisibilityChoice(StrEnum):
+    """Who may read a document."""
+
+    WORKSPACE = "workspace"
+    RESTRICTED = "restricted"
 
 
 class StatusChoice(StrEnum):
@@ -44,7 +56,7 @@ def documents(
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """List the documents that you may read; show, delete or retry one."""
+    """List the documents that you may read; show, change, delete or retry one."""
     ctx.obj = target(url, workspace, as_json=as_json)
     if ctx.invoked_subcommand is None:
         run_client(ctx.obj, functools.partial(_list, status=None))
@@ -93,6 +105,29 @@ def retry(
 
 
 @group.command()
+def change(
+    ctx: typer.Context,
+    document: IdArgument,
+    *,
+    name: Annotated[str | None, typer.Option(help="New name; nothing is read anew.")] = None,
+    visibility: Annotated[VisibilityChoice | None, typer.Option(help="Who may read it.")] = None,
+    grant: MembersOption = None,
+    revoke: MembersOption = None,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rename a document, or change who may read it."""
+    where = merged(ctx, url, workspace, as_json=as_json)
+    body: JsonObject = {"name": name, "visibility": visibility and visibility.value}
+    wanted = {field: value for field, value in body.items() if value is not None}
+    granted, revoked = _members(grant), _members(revoke)
+    if not (wanted or granted or revoked):
+        raise UsageError("Say what to change: --name, --visibility, --grant or --revoke.")
+    run_client(where, functools.partial(_change, path=_path(document), body=wanted, granted=granted, revoked=revoked))
+
+
+@group.command()
 def delete(
     ctx: typer.Context,
     document: IdArgument,
@@ -133,7 +168,20 @@ async def every_document(api: Api, status: str | None = None) -> list[JsonObject
 
 
 async def _show(session: Session, *, method: str, path: str) -> None:
-    document = await (await session.in_workspace()).json(Call(method, path))
+    _print_document(session, await (await session.in_workspace()).json(Call(method, path)))
+
+
+async def _change(
+    session: Session, *, path: str, body: JsonObject, granted: frozenset[str], revoked: frozenset[str]
+) -> None:
+    api = await session.in_workspace()
+    if granted or revoked:
+        known = (await api.json(Call("GET", path))).get("grants") or ()
+        body = {**body, "grants": sorted({*known, *granted} - revoked)}
+    _print_document(session, await api.json(Call("PATCH", path, body=body)))
+
+
+def _print_document(session: Session, document: JsonObject) -> None:
     if session.target.as_json:
         output.print_json(document)
         return
@@ -147,6 +195,7 @@ async def _show(session: Session, *, method: str, path: str) -> None:
             "Visibility": document["visibility"],
             "Uploaded": document["created_at"],
             "Changed": document["updated_at"],
+            **({"Readers": ", ".join(document["grants"])} if document.get("grants") else {}),
             "Version": document["version_id"],
             "Id": document["id"],
         }
@@ -160,14 +209,25 @@ async def _delete(session: Session, *, path: str) -> None:
     if session.target.as_json:
         output.print_json(receipt)
         return
+    output.print_line(receipt.get("detail") or "Deleted.")
     removed: dict[str, Any] = receipt.get("removed") or {}
-    parts = ", ".join(words.counted(count, name) for name, count in removed.items() if count)
-    output.print_line(f"Deleted. Removed: {parts}." if parts else "Deleted.")
+    parts = ", ".join(words.counted(count, _PLACES.get(name, name)) for name, count in removed.items() if count)
+    if parts:
+        output.print_line(f"Removed: {parts}.")
 
 
 def _row(document: JsonObject) -> tuple[object, ...]:
     pages, length = document["page_count"] or "", output.size(document["size_bytes"])
     return document["name"], state_of(document), pages, length, document["visibility"], document["id"]
+
+
+def _members(typed: list[str] | None) -> frozenset[str]:
+    """Return ids of members in the form that the service writes."""
+    found = {each: canonical(each) for each in typed or ()}
+    for each, known in found.items():
+        if known is None:
+            raise UsageError(f"'{each}' is not the id of a member.")
+    return frozenset(known for known in found.values() if known)
 
 
 def _path(document_id: str) -> str:

@@ -131,9 +131,62 @@ def test_one_document_is_shown(
 
 
 def test_deletion_tells_its_receipt(shell: Shell, service: StandIn) -> None:
-    receipt = {"document_id": DOCUMENT_ID, "removed": {"documents": 1, "versions": 2, "citations": 0, "chunks": 31}}
+    removed = {"documents": 1, "versions": 2, "citations": 0, "chunks": 31, "blobs": 2, "cache_entries": None}
+    receipt = {
+        "document_id": DOCUMENT_ID,
+        "removed": removed,
+        "remaining": {**dict.fromkeys(removed, 0), "blobs": 1},
+        "detail": "Deleted. 1 stored file was not removed yet.",
+    }
     service.on("DELETE", f"/v1/documents/{DOCUMENT_ID}", reply(receipt))
-    assert shell("documents", "delete", DOCUMENT_ID).out == "Deleted. Removed: 1 document, 2 versions, 31 chunks.\n"
+    assert shell("documents", "delete", DOCUMENT_ID).out == (
+        "Deleted. 1 stored file was not removed yet.\nRemoved: 1 document, 2 versions, 31 chunks, 2 stored files.\n"
+    )
+    assert shell("documents", "delete", DOCUMENT_ID, "--json").json() == receipt
+
+
+ONE, TWO, THREE = (f"{n}" * 8 + f"-{str(n) * 4}" * 3 + "-" + f"{n}" * 12 for n in (1, 2, 3))
+
+
+@pytest.mark.parametrize(
+    ("options", "body"),
+    [
+        (("--name", "b.txt"), {"name": "b.txt"}),
+        (("--visibility", "restricted"), {"visibility": "restricted"}),
+        (("--grant", THREE), {"grants": [ONE, TWO, THREE]}),
+        (("--revoke", TWO), {"grants": [ONE]}),
+        (("--revoke", ONE, "--revoke", TWO), {"grants": []}),
+        (
+            ("--visibility", "restricted", "--grant", THREE.upper(), "--revoke", ONE),
+            {"visibility": "restricted", "grants": [TWO, THREE]},
+        ),
+    ],
+)
+def test_document_is_changed_in_what_was_said_and_in_nothing_else(
+    shell: Shell, service: StandIn, options: tuple[str, ...], body: dict[str, object]
+) -> None:
+    path = f"/v1/documents/{DOCUMENT_ID}"
+    service.on("GET", path, reply(document("ready", grants=[ONE, TWO])))
+    service.on("PATCH", path, reply(document("ready", name="b.txt", grants=[THREE])))
+    ended = shell("documents", "change", DOCUMENT_ID, *options)
+    assert ended.code == 0, ended.err
+    assert "b.txt" in ended.out
+    assert THREE in ended.out
+    (sent,) = service.calls("PATCH", path)
+    assert sent.json() == body
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [((), "Say what to change"), (("--grant", "alice"), "'alice' is not the id of a member.")],
+)
+def test_change_that_says_nothing_or_nobody_is_told_without_asking(
+    shell: Shell, service: StandIn, options: tuple[str, ...], told: str
+) -> None:
+    ended = shell("documents", "change", DOCUMENT_ID, *options)
+    assert ended.code == 2
+    assert told in ended.err
+    assert service.requests == []
 
 
 @pytest.mark.parametrize("typed", ["../workspaces/current", "xyz", "", "2222"])
