@@ -69,6 +69,7 @@ def stopped(overview: Overview) -> str:
 
 
 def _names(files: Sequence[Uploaded]) -> str:
-    shown = ", ".join(output.cropped(output.neutral(each.file.name)) for each in files[:_NAMED])
+    names = sorted(each.file.name for each in files)
+    shown = ", ".join(output.cropped(output.neutral(name)) for name in names[:_NAMED])
     more = len(files) - _NAMED
     return f"({shown}, and {more:,} more)" if more > 0 else f"({shown})"
