@@ -150,29 +150,42 @@ def _open_grids(lines: Sequence[WordLine], rules: Sequence[Rule]) -> Iterator[_G
     for group in candidates:
         left, right = group[0].left - _TOUCH, group[0].right + _TOUCH
         inside = [piece for piece in pieces if left <= piece.left and piece.right <= right]
-        body = [piece for piece in inside if group[0].top <= (piece.top + piece.bottom) / 2 <= group[-1].top]
-        columns = columns_of(body, _OPEN_GUTTER) if body else []
-        if len(columns) < 2:  # noqa: PLR2004
+        if grid := _open_grid(inside, group, left, right):
+            yield grid
+
+
+def _open_grid(inside: Sequence[Piece], group: list[Rule], left: float, right: float) -> _Grid | None:
+    top, bottom = group[0].top, group[-1].top
+    body = [piece for piece in inside if top <= (piece.top + piece.bottom) / 2 <= bottom]
+    columns = columns_of(body, _OPEN_GUTTER) if body else []
+    if len(columns) < 2:  # noqa: PLR2004
+        return None
+    above, below = (_row_beside(inside, columns, rule.top, sign) for rule, sign in ((group[0], -1), (group[-1], 1)))
+    whole = columns_of([*body, *above, *below], _OPEN_GUTTER)
+    if len(whole) == len(columns):
+        columns = whole
+        top = min((piece.top - 1 for piece in above), default=top)
+        bottom = max((piece.bottom + 1 for piece in below), default=bottom)
+    edges = [left, *((before[1] + after[0]) / 2 for before, after in pairwise(columns)), right]
+    return _Grid(group, [Rule(edge, top, edge, bottom) for edge in edges])
+
+
+def _row_beside(pieces: Sequence[Piece], columns: list[tuple[float, float]], height: float, sign: int) -> list[Piece]:
+    """Return the cells of a row beyond the outermost line across, above it (sign -1) or below (1); none without two."""
+    row: list[Piece] = []
+    used: set[int] = set()
+    reach = sign * height
+    for piece in sorted(pieces, key=lambda piece: min(sign * piece.top, sign * piece.bottom)):
+        near, far = sorted((sign * piece.top, sign * piece.bottom))
+        if near < sign * height - _SAME:
             continue
-        edges = [left, *((before[1] + after[0]) / 2 for before, after in pairwise(columns)), right]
-        top = _row_beside(inside, edges, group[0].top, above=True)
-        bottom = _row_beside(inside, edges, group[-1].top, above=False)
-        yield _Grid(group, [Rule(edge, top, edge, bottom) for edge in edges])
-
-
-def _row_beside(pieces: Sequence[Piece], edges: list[float], height: float, *, above: bool) -> float:
-    """Return how far a table goes beyond its outermost line across: over one row, whose cells fit the columns."""
-    beyond = [
-        piece for piece in pieces if (piece.bottom if above else -piece.top) <= (height if above else -height) + _SAME
-    ]
-    if not beyond:
-        return height
-    nearest = max(piece.bottom for piece in beyond) if above else min(piece.top for piece in beyond)
-    row = [piece for piece in beyond if abs((piece.bottom if above else piece.top) - nearest) < piece.height / 2]
-    fits = all(bisect_right(edges, piece.left) == bisect_right(edges, piece.right) for piece in row)
-    if len(row) < 2 or not fits or abs(nearest - height) > row[0].height:  # noqa: PLR2004
-        return height
-    return min(piece.top for piece in row) - 1 if above else max(piece.bottom for piece in row) + 1
+        met = [number for number, (left, right) in enumerate(columns) if piece.left < right and left < piece.right]
+        if near - reach > piece.height or len(met) != 1:
+            break
+        row.append(piece)
+        used.update(met)
+        reach = max(reach, far)
+    return row if len(used) > 1 else []
 
 
 def _distinct(edges: list[float]) -> list[float]:

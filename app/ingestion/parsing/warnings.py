@@ -8,12 +8,18 @@ _MOST_NAMED = 20
 
 
 def no_text_warnings(pages: Sequence[ParsedPage]) -> tuple[str, ...]:
-    """Return a warning that lists the pages without text, such as "pages 4 and 9 hold no text"."""
-    empty = [page.number for page in pages if not page.has_text]
-    if not empty:
+    """Return warnings that list the pages without text, such as "Pages 4 and 9 hold no text."."""
+    empty = [page for page in pages if not page.has_text]
+    return (
+        *_no_text([page.number for page in empty if not page.furniture], "no text"),
+        *_no_text([page.number for page in empty if page.furniture], "no text but headers and footers"),
+    )
+
+
+def _no_text(numbers: Sequence[int], what: str) -> tuple[str, ...]:
+    if not numbers:
         return ()
-    verb = "holds" if len(empty) == 1 else "hold"
-    return (f"{page_list(empty).capitalize()} {verb} no text.",)
+    return (f"{page_list(numbers).capitalize()} {'holds' if len(numbers) == 1 else 'hold'} {what}.",)
 
 
 def page_list(numbers: Sequence[int]) -> str:

@@ -1,19 +1,24 @@
 """Real child processes: each way to end has its type, and none delays the next file."""
 
 import asyncio
+import base64
 import io
 import json
 import signal
 import time
 from asyncio.subprocess import Process
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from app.core.boxes import Box, pack, unpack
 from app.documents.media_types import MediaType
 from app.ingestion.parsing import isolation
 from app.ingestion.parsing.isolation import parse_isolated
 from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
+from tests.support.pdfs import drawn, put, raw_pdf, saved, shown
 
 MIB = 2**20
 LIMITS = ParseLimits(
@@ -21,6 +26,17 @@ LIMITS = ParseLimits(
 )
 HEAVY = b"many different words stand here e\xcc\x81\r\n" * 1_000_000
 PAGE = {"number": 1, "label": "1", "text": "a", "furniture": [], "has_text": True}
+
+
+def _boxes(*boxes: Box) -> str:
+    return base64.urlsafe_b64encode(pack(boxes)).decode()
+
+
+def _mark(start: int, end: int) -> dict[str, Any]:
+    return {"start": start, "end": end, "kind": "heading", "level": 1}
+
+
+BOXED = PAGE | {"text": "ab", "width": 10.0, "height": 10.0, "boxes": _boxes(Box(0, 2, 0, 0, 1, 1))}
 
 
 async def _reason(data: bytes, media_type: MediaType, limits: ParseLimits) -> ParseReason:
@@ -40,6 +56,53 @@ async def test_a_file_is_parsed_with_its_warnings_and_pages() -> None:
     document = await parse_isolated(b"one\x0ctwo", MediaType.TEXT, LIMITS)
     assert [page.text for page in document.pages] == ["one\n", "two\n"]
     assert document.warnings == ()
+
+
+async def test_words_and_marks_of_a_pdf_cross_the_process_border() -> None:
+    document = drawn()
+    put(document, 20, 20, "Starting the pump", size=18)
+    document.set_font(size=10)
+    document.ln(10)
+    document.multi_cell(0, 5, "The pump starts at forty degrees, as the operator sees on the panel. " * 5)
+    parsed = await parse_isolated(saved(document), MediaType.PDF, LIMITS)
+    page = parsed.pages[0]
+    words = [page.text[box.start : box.end] for box in unpack(page.boxes)]
+    assert words == page.text.split()
+    assert [page.text[mark.start : mark.end] for mark in parsed.marks] == ["Starting the pump"]
+
+
+def _many_texts() -> list[bytes]:
+    """A page of 30,000 small texts."""
+    places = (b"1 0 0 1 %d %d Tm (ab) Tj" % (number * 7 % 590, number * 11 % 790) for number in range(30_000))
+    return [b"BT /F1 4 Tf " + b" ".join(places) + b" ET"]
+
+
+def _many_lines() -> list[bytes]:
+    """Forty pages of a text among 1,200 lines that cross each other."""
+    lines = b"".join(b"%d 9 m %d 700 l S\n9 %d m 590 %d l S\n" % ((number,) * 4) for number in range(600))
+    return [lines + shown("a", 50, 700)] * 40
+
+
+def _many_pages() -> list[bytes]:
+    return [shown("one line of text on a page", 50, 700)] * 1_500
+
+
+@pytest.mark.parametrize("made", [_many_texts, _many_lines, _many_pages])
+async def test_a_pdf_made_to_be_slow_is_read_in_time(made: Callable[[], list[bytes]]) -> None:
+    contents = made()
+    parsed = await parse_isolated(raw_pdf(contents), MediaType.PDF, replace(LIMITS, seconds=120))
+    assert len(parsed.pages) == len(contents)
+
+
+async def test_a_pdf_of_too_many_pages_or_characters_says_so() -> None:
+    data = raw_pdf([shown("one line of text on a page", 50, 700)] * 30)
+    assert await _reason(data, MediaType.PDF, replace(LIMITS, max_pages=29)) is ParseReason.TOO_MANY_PAGES
+    assert await _reason(data, MediaType.PDF, replace(LIMITS, max_characters=500)) is ParseReason.TOO_MANY_CHARACTERS
+
+
+async def test_a_pdf_with_too_little_memory_is_parse_memory() -> None:
+    data = raw_pdf([shown("one line of text on a page", 50, 700)] * 3_000)
+    assert await _reason(data, MediaType.PDF, replace(LIMITS, memory_bytes=50 * MIB)) is ParseReason.PARSE_MEMORY
 
 
 async def test_a_typed_failure_crosses_the_process_border() -> None:
@@ -89,6 +152,13 @@ def _answer(answer: object, status: int = 0) -> ParsedDocument:
     return isolation._answer(status, io.BytesIO(raw), LIMITS)
 
 
+def test_places_and_marks_of_a_sound_answer_are_taken() -> None:
+    marks = [_mark(0, 1), _mark(1, 2)]
+    document = _answer({"document": {"pages": [BOXED], "warnings": [], "parser_version": "1", "marks": marks}})
+    assert list(unpack(document.pages[0].boxes)) == [Box(0, 2, 0, 0, 1, 1)]
+    assert [(mark.start, mark.end) for mark in document.marks] == [(0, 1), (1, 2)]
+
+
 def test_a_sound_answer_is_taken() -> None:
     assert _answer({"document": {"pages": [PAGE], "warnings": [], "parser_version": "1"}}).pages[0].text == "a"
 
@@ -106,6 +176,33 @@ def test_a_sound_answer_is_taken() -> None:
         {"document": {"pages": [PAGE | {"text": "a\x00"}], "warnings": [], "parser_version": "1"}},
         {"document": {"pages": [PAGE | {"has_text": False}], "warnings": [], "parser_version": "1"}},
         {"document": {"pages": [PAGE | {"text": 7}], "warnings": [], "parser_version": "1"}},
+        *[
+            {"document": {"pages": [BOXED | wrong], "warnings": [], "parser_version": "1"}}
+            for wrong in (
+                {"width": 0.0},
+                {"height": -1.0},
+                {"width": 1e999},
+                {"width": None},
+                {"boxes": _boxes(Box(0, 3, 0, 0, 1, 1))},
+                {"boxes": _boxes(Box(0, 0, 0, 0, 1, 1))},
+                {"boxes": _boxes(Box(1, 2, 0, 0, 1, 1), Box(0, 1, 0, 0, 1, 1))},
+                {"boxes": _boxes(Box(0, 2, 0, 0, 1, 1), Box(1, 2, 0, 0, 1, 1))},
+                {"boxes": "AAAA"},
+                {"boxes": "no base 64"},
+            )
+        ],
+        *[
+            {"document": {"pages": [BOXED], "warnings": [], "parser_version": "1", "marks": marks}}
+            for marks in (
+                [_mark(0, 3)],
+                [_mark(-1, 1)],
+                [_mark(1, 1)],
+                [_mark(0, 2), _mark(1, 2)],
+                [_mark(1, 2), _mark(0, 1)],
+                [_mark(0, 1) | {"level": -1}],
+                [_mark(0, 1) | {"kind": "made up"}],
+            )
+        ],
     ],
 )
 def test_an_answer_that_breaks_the_promise_is_corrupt(answer: object) -> None:

@@ -3,7 +3,7 @@ import unicodedata
 import pytest
 from hypothesis import given, strategies as st
 
-from app.ingestion.parsing.canonical import clean, join_broken_words, split_long, tidy, vocabulary
+from app.ingestion.parsing.canonical import clean, is_clean, join_broken_words, split_long, tidy, vocabulary
 from tests.support.growth import assert_linear
 
 ANY_TEXT = st.text(alphabet=st.characters(exclude_categories=()))
@@ -16,6 +16,12 @@ def test_clean_text_is_normal_and_can_be_stored(text: str) -> None:
     assert "\x00" not in cleaned
     assert "\r" not in cleaned
     cleaned.encode()
+
+
+@given(ANY_TEXT)
+def test_a_text_that_is_clean_stays_as_it_is(text: str) -> None:
+    assert not is_clean(text) or clean(text) == text
+    assert is_clean(clean(text))
 
 
 def test_clean_folds_line_ends_and_drops_marks() -> None:
@@ -44,6 +50,10 @@ def test_hyphenation_at_line_ends_is_undone() -> None:
 def test_a_hyphen_stays_where_the_document_speaks_for_it() -> None:
     assert _join("client-server and client-\nserver") == "client-server and client-server"
     assert _join("business critical, or business-\ncritical") == "business critical, or business-critical"
+
+
+def test_a_hyphen_that_does_not_break_stays() -> None:
+    assert _join("production\u2011\nready") == "production\u2011ready"
 
 
 def test_names_and_numbers_keep_their_hyphen_and_line() -> None:

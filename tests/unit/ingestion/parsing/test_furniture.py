@@ -36,3 +36,12 @@ def test_repeated_lines_stay_when_there_is_nothing_else() -> None:
 def test_no_pages_and_empty_pages_pass() -> None:
     assert take_out_furniture([]) == []
     assert take_out_furniture(["", "", ""]) == [("", ())] * 3
+
+
+def test_repeated_lines_stay_when_most_pages_have_nothing_else() -> None:
+    assert take_out_furniture(["Only", "Only", "Only", "Only\nmore"])[0] == ("Only", ())
+
+
+def test_a_page_with_nothing_but_furniture_loses_it_among_others() -> None:
+    pages = [*(f"ACME\n{body}" for body in BODIES), "ACME"]
+    assert take_out_furniture(pages)[4] == ("", ("ACME",))
