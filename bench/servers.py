@@ -33,6 +33,7 @@ _API = ("-m", "app.cli.main", "serve")
 _READY_SECONDS = 180.0
 _STOP_SECONDS = 6.0
 _POLL_SECONDS = 0.02
+_LOG_LINES = 60
 # Nothing else of the caller's environment reaches the service: a key set there would change what is measured.
 _KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "LD_LIBRARY_PATH")
 
@@ -159,7 +160,7 @@ class Worker:
         processes.stop([Ending(self.process)], _STOP_SECONDS)
 
     def _end(self) -> str:
-        return f"The end of its log:\n{processes.tail(self._log)}"
+        return f"The end of its log:\n{processes.tail(self._log, _LOG_LINES)}"
 
 
 def start_worker(servers: Servers, program: Sequence[str] = WORKER, **settings: str) -> Worker:
@@ -202,7 +203,7 @@ def _wait_for_api(process: subprocess.Popen[bytes], url: str, log: Path) -> None
     deadline = time.monotonic() + _READY_SECONDS
     while not _answers(url):
         if process.poll() is not None or time.monotonic() > deadline:
-            raise ProcessEndedError(f"The api did not come up. The end of its log:\n{processes.tail(log)}")
+            raise ProcessEndedError(f"The api did not come up. The end of its log:\n{processes.tail(log, _LOG_LINES)}")
         time.sleep(_POLL_SECONDS)
 
 

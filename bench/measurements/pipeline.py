@@ -3,16 +3,19 @@
 Both are measured in turns over the same passages, so that what else the machine does hits both.
 """
 
+import asyncio
+import contextlib
+import json
+import os
+import sys
 import time
-from pathlib import Path
 
-from app.llm.embeddings import LocalEmbedder
 from bench import texts
 from bench.client import Member
 from bench.figures import Figure, at_least
 from bench.observing import ContentState
 from bench.runs import Measured, Options
-from bench.servers import Worker, cores, running_worker
+from bench.servers import ROOT, Worker, cores, running_worker
 from bench.stage import Stage, open_stage
 
 _PAGES = (1, 2, 3, 5, 8, 13, 20, 28)
@@ -25,15 +28,11 @@ _WARM_UP_SEED = 999
 async def measure(options: Options) -> Measured:
     """Run rounds: the pipeline over fresh documents, then the embedder over the passages that came of them."""
     async with open_stage() as stage:
-        embedder = LocalEmbedder.load(Path(stage.servers.settings["MODEL_PATH"]), cores())
-        try:
-            with running_worker(stage.servers) as worker:
-                return await _rounds(options, stage, worker, embedder)
-        finally:
-            embedder.close()
+        with running_worker(stage.servers) as worker:
+            return await _rounds(options, stage, worker)
 
 
-async def _rounds(options: Options, stage: Stage, worker: Worker, embedder: LocalEmbedder) -> Measured:
+async def _rounds(options: Options, stage: Stage, worker: Worker) -> Measured:
     sizes = _QUICK_PAGES if options.quick else _PAGES
     members = [await stage.clients.member() for _ in range(2)]
     await _ingest(stage, worker, members, {_WARM_UP_SEED: 1})
@@ -41,7 +40,7 @@ async def _rounds(options: Options, stage: Stage, worker: Worker, embedder: Loca
     for number in range(options.size(6, 2)):
         documents = {number * 100 + index: pages for index, pages in enumerate(sizes)}
         seconds, ended = await _ingest(stage, worker, members, documents)
-        alone = await _embed_alone(embedder, await stage.observer.texts([each.sha256 for each in ended]))
+        alone = await _embed_alone(stage, worker, await stage.observer.texts([each.sha256 for each in ended]))
         pages = sum(each.page_count for each in ended)
         pages_a_second.append(pages / seconds)
         chunks_a_page.append(sum(each.chunk_count for each in ended) / pages)
@@ -81,7 +80,18 @@ async def _ingest(
     return seconds, fresh
 
 
-async def _embed_alone(embedder: LocalEmbedder, passages: list[str]) -> float:
-    began = time.perf_counter()
-    await embedder.embed_passages(passages)
-    return time.perf_counter() - began
+async def _embed_alone(stage: Stage, worker: Worker, passages: list[str]) -> float:
+    """Return how many seconds the embedder takes for passages in a process that is as nice as the worker."""
+    niceness = os.getpriority(os.PRIO_PROCESS, worker.process.pid)
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "bench.embedding", stage.servers.settings["MODEL_PATH"], str(cores()), str(niceness)),
+        cwd=ROOT,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    try:
+        output, _ = await process.communicate(json.dumps(passages).encode())
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            process.kill()
+    return float(output)
