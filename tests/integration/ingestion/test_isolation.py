@@ -101,7 +101,8 @@ async def test_a_pdf_of_too_many_pages_or_characters_says_so() -> None:
 
 
 async def test_a_pdf_with_too_little_memory_is_parse_memory() -> None:
-    data = raw_pdf([shown("one line of text on a page", 50, 700)] * 3_000)
+    page = b"".join(shown("one line of text on a page that goes on", 50, 700 - 14 * line) for line in range(40))
+    data = raw_pdf([page] * 600)  # needs 66 MiB
     assert await _reason(data, MediaType.PDF, replace(LIMITS, memory_bytes=50 * MIB)) is ParseReason.PARSE_MEMORY
 
 
