@@ -87,8 +87,10 @@ class Settings(BaseSettings):
 
     # Processes
     database_pool_size: int = Field(10, ge=1, description="Database connections of one process.")
-    worker_concurrency: int = Field(2, ge=1, description="Documents that one worker handles at a time.")
-    embedding_threads: int = Field(1, ge=1, description="Threads of the local embedding model.")
+    worker_concurrency: int = Field(2, ge=1, description="Documents of each size that one worker handles at a time.")
+    embedding_threads: int = Field(
+        0, ge=0, description="Threads of the local embedding model; 0 takes one a core, up to 8."
+    )
     log_level: str = Field("INFO", description="Least severe level that is logged.")
 
     @field_validator("oidc_algorithms", mode="before")
