@@ -31,11 +31,12 @@ class Ids:
     answer: str
     conversation: str
     member: str
+    letter: str
 
     @classmethod
     def random(cls) -> "Ids":
         """Return ids of nothing."""
-        return cls(*(str(uuid4()) for _ in range(6)))
+        return cls(*(str(uuid4()) for _ in range(7)))
 
 
 ID_KINDS: Mapping[str, str] = {
@@ -46,11 +47,13 @@ ID_KINDS: Mapping[str, str] = {
     "conversation_id": "conversation",
     "user_id": "member",
     "grants": "member",
+    "letter_id": "letter",
 }
 """Name of a parameter or body field -> the kind of id that it takes."""
 
 _PLAIN: Mapping[str, Any] = {
     "number": 1,
+    "boxes": True,
     "limit": 5,
     "status": "ready",
     "name": "renamed.txt",
@@ -61,6 +64,8 @@ _PLAIN: Mapping[str, Any] = {
     "use_cache": True,
     "role": "member",
 }
+_PLAIN_OF: Mapping[tuple[str, str], Any] = {("list_dead_letters", "status"): "all"}
+"""Operation and name of a parameter that does not mean there what it means elsewhere."""
 _OPTIONAL = frozenset({"cursor"})  # a position, not a right: lists are scoped whatever it says
 
 
@@ -127,7 +132,7 @@ def prepare(operation: Operation, ids: Ids, *, invitation: str = "") -> Prepared
         if place == "path":
             path = path.replace("{" + name + "}", str(_value(name, ids)))
         elif place == "query" and name not in _OPTIONAL:
-            query[name] = _value(name, ids)
+            query[name] = _PLAIN_OF.get((operation.name, name)) or _value(name, ids)
         elif place not in {"query", "header"} or (place == "header" and name != WORKSPACE_HEADER):
             raise UnknownParameterError(f"{operation.name} takes {name} in {place}")
     return Prepared(operation.method, path, {"params": query, **_body(operation, ids, invitation)})

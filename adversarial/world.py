@@ -235,6 +235,7 @@ async def _secrets(world: World, place: str, visibility: str) -> Secrets:
         answer=answer["id"],
         conversation=conversation,
         member=victim.user_id,
+        letter=str(uuid4()),  # none can be made through the interface
     )
     private = (ids.document, ids.version, ids.chunk, ids.answer, ids.conversation)
     who = (victim.user_id, victim.subject, victim.workspace_id) if visibility == "workspace" else ()

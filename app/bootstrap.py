@@ -17,6 +17,7 @@ from app.core.config import Settings
 from app.core.errors import AppError, ConfigurationError, UnavailableError
 from app.db.engine import create_engine
 from app.db.session import Database
+from app.documents.dead_letters import DeadLetterService
 from app.documents.pending_blobs import PendingBlobs
 from app.documents.service import DocumentService
 from app.documents.storage import BlobStore, open_store
@@ -55,6 +56,7 @@ class Services:
     embedders: Embedders
     workspaces: WorkspaceService
     documents: DocumentService
+    dead_letters: DeadLetterService
     ingestion: IngestionService
     reembedding: ReembeddingService
     retrieval: RetrievalService
@@ -114,6 +116,7 @@ def compose_services(
             AnswerCacheEntries(redis.cache),
             max_upload_bytes=settings.max_upload_bytes,
         ),
+        dead_letters=DeadLetterService(database, queue),
         ingestion=IngestionService(
             database, blobs, embedders, _parse_limits(settings), max_passages=settings.max_passages
         ),

@@ -1,5 +1,6 @@
 """Ids of another tenant, on every route that takes one."""
 
+from dataclasses import replace
 from uuid import uuid4
 
 from adversarial.cases import Family, Sabotage, case
@@ -18,7 +19,7 @@ def own_ids(world: World, actor: Actor) -> Ids:
     """Return ids that exist for the attacker as far as there are any."""
     nothing = Ids.random()
     own = world.own
-    return Ids(own.document_id, own.version_id, nothing.chunk, nothing.answer, nothing.conversation, actor.user_id)
+    return replace(nothing, document=own.document_id, version=own.version_id, member=actor.user_id)
 
 
 async def every_operation(world: World, actor: Actor, secrets: Secrets) -> int:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from app.cli import output
-from app.cli.commands import account, ask, documents, services, upload, workspaces
+from app.cli.commands import account, ask, dead_letters, documents, services, upload, workspaces
 from app.cli.errors import CliError, ProblemError
 from app.core.errors import AppError
 
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for module in (services, account, workspaces, documents, upload, ask):
+for module in (services, account, workspaces, documents, upload, ask, dead_letters):
     module.register(app)
 
 

@@ -29,6 +29,9 @@ from adversarial.operations import (
 from app.bootstrap import Services
 from app.cli.openapi import document
 from app.core.ids import UserId, WorkspaceId
+from app.core.tenancy import WorkspaceScope
+from app.jobs import dead_letters
+from app.jobs.payloads import TaskName
 from tests.support.api import Caller
 from tests.support.issuer import Issuer
 
@@ -59,6 +62,8 @@ async def made(caller: Caller, services: Services) -> Tenant:
     conversation = str(uuid4())
     asked = await owner.call("POST", "/v1/ask", json={"question": QUESTION, "conversation_id": conversation})
     answer = asked.json()
+    await given_up(services, job)
+    (letter,) = (await owner.call("GET", "/v1/dead-letters")).json()["items"]
     return Tenant(
         owner,
         Ids(
@@ -68,8 +73,25 @@ async def made(caller: Caller, services: Services) -> Tenant:
             answer=answer["id"],
             conversation=conversation,
             member=await joined(owner),
+            letter=letter["id"],
         ),
     )
+
+
+async def given_up(services: Services, scope: WorkspaceScope) -> None:
+    """Give up a job of a workspace that can be asked for again."""
+    payload = {"workspace_id": str(scope.workspace_id), "keys": [f"{scope.workspace_id}/none"]}
+    async with services.database.workspace(scope) as session:
+        await dead_letters.bury(
+            session,
+            scope,
+            task=TaskName.REMOVE_BLOBS,
+            payload=payload,
+            content_sha256=None,
+            reason="blobs_not_removed",
+            detail="It was given up.",
+            attempts=10,
+        )
 
 
 async def joined(owner: Caller) -> str:
@@ -133,7 +155,7 @@ async def state(tenant: Tenant) -> list[object]:
         f"/v1/answers/{tenant.ids.answer}",
         f"/v1/chunks/{tenant.ids.chunk}",
     )
-    lists = ("/v1/documents", "/v1/workspaces/current", "/v1/workspaces/current/members")
+    lists = ("/v1/documents", "/v1/dead-letters?status=all", "/v1/workspaces/current", "/v1/workspaces/current/members")
     seen = [await tenant.owner.call("GET", path) for path in (*paths, *lists)]
     assert [response.status_code for response in seen] == [200] * len(seen)
     return [response.json() for response in seen]
