@@ -12,8 +12,9 @@ from app.bootstrap import Services, compose_services
 from app.core.config import Settings
 from app.db.engine import create_engine
 from app.db.session import Database
+from app.ingestion.lease import Timing
 from app.ingestion.parsing.types import ParseLimits
-from app.ingestion.pipeline import IngestionService, Timing
+from app.ingestion.pipeline import IngestionService
 from app.llm.embedders import Embedders
 from app.redis.client import connect
 from app.worker.timing import WorkerTiming

@@ -127,6 +127,7 @@ async def test_a_file_that_stopped_the_worker_too_often_is_given_up(
     assert view.detail
     (letter,) = await letters(shelf, tenant)
     assert (letter.content_sha256, letter.reason, letter.detail) == (digest(data), "worker_lost", view.detail)
+    assert letter.attempts == MAX_ATTEMPTS
     assert letter.payload == {
         "workspace_id": str(tenant.workspace.id),
         "content_sha256": digest(data),
