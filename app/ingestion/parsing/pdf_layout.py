@@ -87,13 +87,15 @@ def pieces_of(lines: Sequence[WordLine]) -> list[Piece]:
 def _pieces(line: WordLine, number: int) -> Iterator[Piece]:
     words = line.words
     begin = 0
+    _, left_before, top_before, right_before, bottom_before = words[0]
     for index in range(1, len(words)):
         _, left, top, right, bottom = words[index]
-        before = words[index - 1]
         # The distance between the two, whichever comes first: right-to-left text runs the other way.
-        if max(left - before.right, before.left - right) > _WIDE_GAP * max(bottom - top, before.bottom - before.top):
+        gap = left - right_before if left > left_before else left_before - right
+        if gap > _WIDE_GAP * (bottom - top) and gap > _WIDE_GAP * (bottom_before - top_before):
             yield _piece(line, begin, index, number)
             begin = index
+        left_before, top_before, right_before, bottom_before = left, top, right, bottom
     yield _piece(line, begin, len(words), number)
 
 

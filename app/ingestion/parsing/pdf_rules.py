@@ -58,9 +58,14 @@ def _path_rules(path: Any, place: tuple[float, float, float, float], frame: Fram
     left, top, right, bottom = place
     if min(right - left, bottom - top) <= _THICKEST_RULE:
         return _rule(left, top, right, bottom)
-    if max(right - left, bottom - top) < _SHORTEST_RULE or not _is_stroked(path):
+    if max(right - left, bottom - top) < _SHORTEST_RULE or _is_curved(path) or not _is_stroked(path):
         return []
     return [] if raw.FPDFPath_CountSegments(path) > _MOST_SEGMENTS else _segment_rules(path, frame)
+
+
+def _is_curved(path: Any) -> bool:
+    """Whether a path begins with a curve: most of what is drawn and is no table, told by one segment."""
+    return bool(raw.FPDFPathSegment_GetType(raw.FPDFPath_GetPathSegment(path, 1)) == raw.FPDF_SEGMENT_BEZIERTO)
 
 
 def _is_stroked(path: Any) -> bool:
