@@ -161,8 +161,9 @@ def _listen(engine: AsyncEngine, killer: Killer) -> None:
     """Find the transaction that marks a content ready, and watch its commit from both sides."""
 
     def executed(connection: Connection, _cursor: Any, statement: str, parameters: Any, *_: Any) -> None:
-        values = parameters.values() if isinstance(parameters, Mapping) else parameters or ()
-        if statement.lstrip().startswith("UPDATE contents") and ("ready" in values or "'ready'" in statement):
+        # What is set has the column's name; what is compared in the condition has another.
+        values = parameters if isinstance(parameters, Mapping) else {}
+        if statement.lstrip().startswith("UPDATE contents") and values.get("status") == "ready":
             connection.info[_MARK] = True
 
     def committing(connection: Connection) -> None:
