@@ -30,14 +30,22 @@ _NO_SPACE = 0.12
 _USUAL_SPACE = 0.35
 """Line heights between words; columns stand wider apart."""
 _BOXES = Struct("8f")
+
+
 # The prototypes of pypdfium2 check the type of each argument; plain addresses take half the time.
-_get_box = ctypes.PYFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)(
-    ctypes.cast(raw.FPDFText_GetLooseCharBox, ctypes.c_void_p).value or 0
+def _plain(function: Any, result: Any, *arguments: Any) -> Any:
+    """Return a function of pdfium that takes addresses: checking the types of pypdfium2 takes as long as the call."""
+    return ctypes.PYFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
+
+
+_get_box = _plain(raw.FPDFText_GetLooseCharBox, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_get_matrix = _plain(raw.FPDFText_GetMatrix, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
+_get_size = _plain(raw.FPDFText_GetFontSize, ctypes.c_double, ctypes.c_void_p, ctypes.c_int)
+_get_font = _plain(
+    raw.FPDFText_GetFontInfo,
+    ctypes.c_ulong,
+    *(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p),
 )
-_LARGEST_SIDE = 1e6
-"""Points; a page of 350 m is damaged."""
-
-
 _Place = tuple[float, float, float, float]
 """Left, top, right and bottom, in points from the top left of the page as it is shown."""
 
@@ -233,10 +241,13 @@ class _FontReader:
     """Tells how large characters are set, and whether in bold, by the name and the flags of their font."""
 
     def __init__(self, textpage: Any) -> None:
-        self._textpage = textpage
-        self._name = ctypes.create_string_buffer(_NAME_BYTES)
-        self._flags = ctypes.c_int()
-        self._matrix = raw.FS_MATRIX()
+        self._textpage = ctypes.cast(textpage, ctypes.c_void_p).value
+        self._name, self._flags, self._matrix = (
+            ctypes.create_string_buffer(_NAME_BYTES),
+            ctypes.c_int(),
+            raw.FS_MATRIX(),
+        )
+        self._at = [ctypes.addressof(memory) for memory in (self._name, self._flags, self._matrix)]
         self._known: dict[tuple[bytes, int], bool] = {}
 
     def look(self, first: int, last: int) -> tuple[float, bool]:
@@ -250,12 +261,12 @@ class _FontReader:
     def _look(self, index: int) -> tuple[float, bool]:
         # The size that a producer names is scaled by a matrix: many set type of size 1, ten times enlarged.
         scale = 1.0
-        if raw.FPDFText_GetMatrix(self._textpage, index, ctypes.byref(self._matrix)):
+        if _get_matrix(self._textpage, index, self._at[2]):
             scale = hypot(self._matrix.c, self._matrix.d)
-        return scale * raw.FPDFText_GetFontSize(self._textpage, index), self._is_bold(index)
+        return scale * _get_size(self._textpage, index), self._is_bold(index)
 
     def _is_bold(self, index: int) -> bool:
-        if not raw.FPDFText_GetFontInfo(self._textpage, index, self._name, _NAME_BYTES, ctypes.byref(self._flags)):
+        if not _get_font(self._textpage, index, self._at[0], _NAME_BYTES, self._at[1]):
             return False
         font = self._name.value, self._flags.value
         if font not in self._known:
