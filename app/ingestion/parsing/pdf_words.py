@@ -30,6 +30,8 @@ _NO_SPACE = 0.12
 _USUAL_SPACE = 0.35
 """Line heights between words; columns stand wider apart."""
 _BOXES = Struct("8f")
+_LARGEST_SIDE = 1e6
+"""Points; a page of 350 m is damaged."""
 
 
 # The prototypes of pypdfium2 check the type of each argument; plain addresses take half the time.
