@@ -59,9 +59,18 @@ def peak_of(pid: int) -> int:
 
 
 def descendants(pid: int) -> Iterator[int]:
-    """Yield the processes that a process started, and those that they started."""
+    """Yield the processes that a process started, and those that they started.
+
+    One that does not yet run a program of its own is left out: until then it shares the memory of the one that
+    started it, and its peak is theirs.
+    """
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in map(int, listed.read_bytes().split()):
-                yield child
-                yield from descendants(child)
+                if _command(child) != _command(pid):
+                    yield child
+                    yield from descendants(child)
+
+
+def _command(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/cmdline").read_bytes()

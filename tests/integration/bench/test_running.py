@@ -27,7 +27,7 @@ def scratch() -> Iterator[Path]:
 
 def processes_of(scratch: Path) -> list[str]:
     """Return the command lines of running processes that name the folder."""
-    listed = subprocess.run(["/bin/ps", "-A", "-o", "command="], capture_output=True, text=True, check=True)
+    listed = subprocess.run(["/bin/ps", "-A", "-ww", "-o", "command="], capture_output=True, text=True, check=True)
     return [line for line in listed.stdout.splitlines() if str(scratch) in line]
 
 
@@ -52,7 +52,7 @@ def test_a_quick_measurement_reports_its_figures_and_leaves_nothing_behind(scrat
     assert (measured["name"], measured["holds"], measured["error"]) == ("uploads", True, "")
     assert figures["claims of the content"]["median"] == 1
     assert "claims of the content: 1 [bar = 1: holds]" in output
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob("groundeddocs-*")) == []
     assert processes_of(scratch) == []
 
 
@@ -66,5 +66,5 @@ def test_an_interrupted_run_stops_everything_that_it_started(scratch: Path, numb
     process.send_signal(number)
     output, _ = process.communicate(timeout=PATIENCE)
     assert process.returncode == 130, output
-    assert list(scratch.iterdir()) == []
+    assert list(scratch.glob("groundeddocs-*")) == []
     assert processes_of(scratch) == []

@@ -8,6 +8,7 @@ from bench.memory import Peaks, descendants, peak_of
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the kernel of Linux tells")
 MEGABYTE = 1_000_000
 HOLD = "import subprocess, sys; data = bytearray(90_000_000); del data; print(1, flush=True); sys.stdin.read()"
+FORK = "import os, sys; child = os.fork(); child and print(child, flush=True); sys.stdin.read()"
 NEST = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {HOLD!r}])"
 
 
@@ -27,3 +28,14 @@ def test_a_process_that_has_ended_takes_nothing() -> None:
     with subprocess.Popen([sys.executable, "-c", ""]) as process:
         pass
     assert (peak_of(process.pid), list(descendants(process.pid))) == (0, [])
+
+
+def test_a_process_that_runs_no_program_of_its_own_yet_is_not_counted() -> None:
+    process = subprocess.Popen([sys.executable, "-c", FORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None
+    assert process.stdout is not None
+    with process:
+        child = int(process.stdout.readline())
+        assert peak_of(child) > 0
+        assert list(descendants(process.pid)) == []
+        process.stdin.close()
