@@ -74,7 +74,7 @@ class Settings(BaseSettings):
     )
     max_passages: int = Field(50_000, ge=1, description="Most passages that one document is cut into.")
     max_question_characters: int = Field(4_000, ge=1, description="Longest question.")
-    parse_seconds: int = Field(120, ge=1, description="Wall-clock limit for parsing one file.")
+    parse_seconds: int = Field(120, ge=1, description="Processor time that reading one file may take.")
     parse_memory_bytes: int = Field(1024 * 1024 * 1024, ge=1, description="Memory limit of the parsing process.")
 
     # Models

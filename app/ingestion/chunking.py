@@ -57,7 +57,7 @@ def chunk(
     Args:
         document: What the parser made of it.
         count_tokens: Counts the embedder's tokens.
-        seconds: Wall clock that it may take: a thread cannot be stopped from outside.
+        seconds: Processor time that it may take: a thread cannot be stopped from outside.
         max_passages: The most chunks that it may have.
 
     Raises:
@@ -88,10 +88,10 @@ def _guess(document: ParsedDocument) -> Guess:
 
 def _time_check(seconds: float) -> Callable[[], None]:
     """Return what raises once the time is over. It is asked for each line and each piece that is counted."""
-    deadline = time.monotonic() + seconds
+    deadline = time.thread_time() + seconds
 
     def check() -> None:
-        if time.monotonic() > deadline:
+        if time.thread_time() > deadline:
             raise ParseFailure(ParseReason.PARSE_TIMEOUT)
 
     return check

@@ -6,8 +6,8 @@ Somebody who comes anew starts at the lane's clock, the tag of the job that bega
 behind nothing but the jobs that run already. Tags are kept as negated priorities of the queue.
 
 Two things differ from the paper. Whoever comes starts one after the clock, so that a stream of newcomers moves the
-clock on and a backlog gets its turn after at most `MAX_COST` rounds of them. And tags start again at 0 whenever a lane is
-empty, since the clock is read from the jobs that are there.
+clock on and a backlog gets its turn after at most `MAX_COST` rounds of them. And tags start again at 0 whenever a lane
+is empty, since the clock is read from the jobs that are there.
 """
 
 from dataclasses import dataclass

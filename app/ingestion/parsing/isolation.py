@@ -1,7 +1,7 @@
 """Runs the parser in a process of its own, so that no file can stop or slow the worker for long.
 
 pypdf has looped for ever and eaten all memory on real files, where a size limit and `except` do not
-help. The process is started for one file, limited by the operating system, killed at the time limit or
+help. The process is started for one file, limited by the operating system, killed when it waits for ever or
 on cancellation, and its answer is checked like any other input.
 """
 
@@ -32,8 +32,10 @@ log = structlog.get_logger(__name__)
 _COMMAND = (sys.executable, "-m", "app.ingestion.parsing.child")
 _SOURCE = str(Path(app.__file__).parents[1])
 _DEEPEST_HEADING = 100
-_GRACE_SECONDS = 1
-"""Time beyond the limit for starting the process, which the file is not to blame for."""
+_WALL_CLOCK_SHARE = 3
+"""Wall clock for each second of processor time that a file may take: a busy machine gives its parser a third of a core.
+
+What takes processor time ends by the system's own limit; this one ends what waits for ever."""
 
 # How a process ends when the operating system or its own allocator stops it.
 _SIGNALS = {
@@ -100,7 +102,7 @@ def _killed_at_the_end(process: Process) -> Iterator[None]:
 
 async def _ended(process: Process, limits: ParseLimits) -> int:
     try:
-        return await asyncio.wait_for(process.wait(), limits.seconds + _GRACE_SECONDS)
+        return await asyncio.wait_for(process.wait(), limits.seconds * _WALL_CLOCK_SHARE)
     except TimeoutError as error:
         raise ParseFailure(ParseReason.PARSE_TIMEOUT) from error
 

@@ -13,7 +13,7 @@ class ParseLimits:
     """The most that one file may take.
 
     Attributes:
-        seconds: Wall clock, and also processor time.
+        seconds: Processor time; three times as much by the wall clock, for machines that are busy.
         memory_bytes: Address space of the parsing process.
         max_pages: Pages of the document.
         max_characters: Characters of its canonical text.

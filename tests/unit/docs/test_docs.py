@@ -97,7 +97,7 @@ def test_commands_that_are_named_exist(name: str) -> None:
     known = getattr(get_command(command_line), "commands", {})
     targets = set(re.findall(r"^([a-z]+):", text_of("Makefile"), flags=re.MULTILINE))
     for code in code_of(name):
-        if command := re.match(r"(?:.*/)?groundeddocs ([a-z]+)(?: ([a-z]+))?", code):
+        if command := re.match(r"(?:.*/)?groundeddocs ([a-z-]+)(?: ([a-z-]+))?", code):
             assert command[1] in known, code
             below = getattr(known[command[1]], "commands", {})
             assert not below or command[2] is None or command[2] in below, code
