@@ -240,11 +240,12 @@ def _view(scope: WorkspaceScope, row: DocumentRow) -> DocumentView:
 
 
 def _estimate(row: DocumentRow) -> int | None:
-    """Return how many seconds the stage goes on at its pace so far; unknown before its first step is done."""
+    """Return how many seconds the stage goes on at the pace of this run; unknown before its first step is done."""
     done, total = row.content.done, row.content.total
-    if Status(row.content.status) not in _STAGES_WITH_STEPS or not 0 < done <= total:
+    did = done - row.content.stage_started_done
+    if Status(row.content.status) not in _STAGES_WITH_STEPS or did <= 0 or done > total:
         return None
-    return math.ceil(max(row.stage_seconds, 0.0) * (total - done) / done)
+    return math.ceil(max(row.stage_seconds, 0.0) * (total - done) / did)
 
 
 def _told(view: DocumentView) -> DocumentView:

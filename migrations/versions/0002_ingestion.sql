@@ -2,9 +2,11 @@
 -- and a corpus_version whose cost does not grow with the number of documents.
 
 -- A claim is held while its lease lasts; its holder renews it. Page numbers without text are what an owner is told.
+-- A run that resumes a stage does not begin it at 0: the pace is that of the steps since then.
 ALTER TABLE contents
     ADD COLUMN lease_until timestamptz,
     ADD COLUMN stage_started_at timestamptz NOT NULL DEFAULT now(),
+    ADD COLUMN stage_started_done integer NOT NULL DEFAULT 0,
     ADD COLUMN pages_without_text integer[] NOT NULL DEFAULT '{}';
 
 -- Where the words of a page stand, packed (app/core/boxes.py); the size is in points, and unknown for texts.

@@ -12,7 +12,8 @@ from app.db.models.base import TenantRow
 class Content(TenantRow):
     """One file's bytes in a workspace.
 
-    `fence` rises with each claim; only its holder may write, and nobody else may claim until `lease_until`.
+    `fence` rises with each claim; only its holder may write, and nobody else may claim until `lease_until`. A run
+    began its stage at `stage_started_at`, when `stage_started_done` steps of it were done.
     """
 
     __tablename__ = "contents"
@@ -37,6 +38,7 @@ class Content(TenantRow):
     fence: Mapped[int] = mapped_column(BigInteger, default=0)
     lease_until: Mapped[datetime | None]
     stage_started_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    stage_started_done: Mapped[int] = mapped_column(default=0)
     pages_without_text: Mapped[list[int]] = mapped_column(default=list)
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())

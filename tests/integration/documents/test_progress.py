@@ -25,6 +25,8 @@ async def write(shelf: Shelf, scope: WorkspaceScope, **values: object) -> None:
     [
         ({"status": "embedding", "done": 25, "total": 100}, 90),
         ({"status": "embedding", "done": 100, "total": 100}, 0),
+        ({"status": "embedding", "done": 75, "total": 100, "stage_started_done": 50}, 30),
+        ({"status": "embedding", "done": 50, "total": 100, "stage_started_done": 50}, None),
         ({"status": "chunking", "done": 1, "total": 3}, 60),
         ({"status": "embedding", "done": 0, "total": 100}, None),
         ({"status": "parsing", "done": 0, "total": 0}, None),
