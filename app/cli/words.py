@@ -111,7 +111,15 @@ def state_of(document: Mapping[str, Any]) -> str:
     if status == "failed":
         return f"failed: {failure_of(document)}"
     words, total = _STAGES.get(status, status), document.get("total") or 0
+    if status == "queued" and document.get("detail"):
+        words = f"{words}; {document['detail']}"
     return f"{words} {document.get('done') or 0}/{total}" if total and status != "ready" else words
+
+
+def changing_model(reembedding: Mapping[str, Any]) -> str:
+    """Return how far a workspace's change to another embedding model is."""
+    done, total = reembedding["done"], counted(reembedding["total"], "passages")
+    return f"{done:,} of {total} embedded with another model, which replaces this one when all are"
 
 
 def failure(reason: str | None) -> tuple[str, str]:

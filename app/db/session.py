@@ -79,12 +79,20 @@ class Database:
             raise
         except (OperationalError, PoolTimeoutError) as error:
             await session.rollback()
+            if _asked_too_much(error):
+                raise
             raise UnavailableError("The database is out of reach or too busy. Try again in a moment.") from error
         except BaseException:
             await session.rollback()
             raise
         finally:
             await asyncio.shield(session.close())
+
+
+def _asked_too_much(error: Exception) -> bool:
+    """Tell a statement that is beyond a limit of Postgres (class 54) from an outage: no later try ends otherwise."""
+    state = getattr(getattr(error, "orig", None), "sqlstate", None) or ""
+    return state.startswith("54")
 
 
 async def _commit(session: AsyncSession) -> None:

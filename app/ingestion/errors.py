@@ -1,5 +1,7 @@
 """How a run of the pipeline can end early."""
 
+from app.core.errors import UnavailableError
+
 
 class ClaimLostError(Exception):
     """Another worker has claimed this content, or it was deleted: this run must not write any more."""
@@ -15,3 +17,13 @@ class PassageRefusedError(Exception):
     def __init__(self, page: int) -> None:
         super().__init__(f"a passage on page {page} could not be embedded")
         self.page = page
+
+
+class OutageError(UnavailableError):
+    """A part that a run needs is away, through no fault of the file; `detail` tells its owner what it waits for.
+
+    It is raised from the error of that part.
+    """
+
+    def __init__(self, part: str) -> None:
+        super().__init__(f"Waiting for {part}, which is away or not usable. It goes on by itself.")

@@ -22,16 +22,16 @@ from app.ingestion.batches import batches_by_length, in_batches, page_batches
 from app.ingestion.chunking import Chunk, chunk
 from app.ingestion.cutting import MAX_CHARACTERS
 from app.ingestion.embedding import EmbeddedChunks, embedded
-from app.ingestion.errors import ClaimLostError, PassageRefusedError
+from app.ingestion.errors import ClaimLostError, OutageError, PassageRefusedError
 from app.ingestion.lease import Timing, while_held
 from app.ingestion.overlap import OneBehind
 from app.ingestion.parsing.isolation import parse_isolated
 from app.ingestion.parsing.types import ParsedDocument, ParsedPage, ParseFailure, ParseLimits, ParseReason
-from app.ingestion.types import Busy, Claim, Finished, OthersWait, PendingChunk, Yielded, nobody_waits
+from app.ingestion.types import Away, Busy, Claim, Finished, OthersWait, PendingChunk, Yielded, nobody_waits
 from app.jobs import dead_letters
 from app.jobs.payloads import IngestPayload, TaskName
 from app.llm.embedders import Embedders
-from app.llm.types import Embedder
+from app.llm.types import Embedder, ModelSetupError
 
 log = structlog.get_logger(__name__)
 
@@ -39,6 +39,7 @@ log = structlog.get_logger(__name__)
 MAX_ATTEMPTS = 3
 # Chunks in one statement: 0.15 s of this process, and progress that is seen to move.
 _CHUNKS_AT_ONCE = 400
+_MODEL = "the embedding model"
 # Chunks that are read back at once, half a megabyte; batches are cut from them by length.
 _WINDOW = 512
 
@@ -74,16 +75,19 @@ class IngestionService:
 
     async def run(
         self, scope: WorkspaceScope, sha256: str, others_wait: OthersWait = nobody_waits
-    ) -> Finished | Yielded | Busy | None:
+    ) -> Finished | Yielded | Busy | Away | None:
         """Process one content to its end, or until others wait for this worker.
 
-        A file that cannot be read ends as failed with a typed reason. When the run is cancelled or makes way, the
-        content waits again, and the attempt does not count. Other errors, whose reason is ours, pass to the job: it
-        asks `after_error` what comes next.
+        A file that cannot be read ends as failed with a typed reason. When the run is cancelled or makes way, or a part
+        that it needs is away, the content waits again, and the attempt does not count. Other errors, whose reason is
+        ours, pass to the job: it asks `after_error` what comes next.
 
         Returns:
             `Busy` while another worker holds the content; None when there was nothing to do, when the claim was lost
             to another worker, and when the document was deleted meanwhile.
+
+        Raises:
+            UnavailableError: The database was away before the content was claimed.
         """
         async with self._database.workspace(scope) as session:
             held = await repository.claim(session, scope, sha256, self._timing.lease)
@@ -98,6 +102,8 @@ class IngestionService:
         except asyncio.CancelledError:
             await finish_though_cancelled(self._release(scope, held, counts=False))
             raise
+        except UnavailableError as error:
+            return await self._wait(scope, held, error)
         except Exception:
             await self._release(scope, held, counts=True)
             raise
@@ -149,7 +155,8 @@ class IngestionService:
             return await self._fail_by_us(scope, held, "embedding_failed", detail)
 
     async def _read(self, held: Claim) -> ParsedDocument:
-        data = await self._blobs.read(held.blob_key)
+        with _needed("the store of files"):
+            data = await self._blobs.read(held.blob_key)
         return await parse_isolated(data, MediaType(held.media_type), self._limits)
 
     async def _make_text(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> None:
@@ -199,7 +206,8 @@ class IngestionService:
     async def _serving(self, scope: WorkspaceScope) -> Embedder:
         async with self._database.workspace(scope) as session:
             model = await repository.serving_model(session, scope)
-        return self._embedders.of(model) if model else self._embedders.configured
+        with _needed(_MODEL):
+            return self._embedders.of(model) if model else self._embedders.configured
 
     async def _embed(
         self, scope: WorkspaceScope, held: Claim, embedder: Embedder, others_wait: OthersWait
@@ -207,12 +215,13 @@ class IngestionService:
         """Embed a batch while the one before it is stored; no transaction is open while the model runs."""
         async with self._database.workspace(scope) as session:
             total, missing = await repository.count_chunks(session, scope, held.sha256, embedder.model_id)
-        done = total - missing
+            done = total - missing
+            await repository.begin_embedding(session, scope, held, done=done, total=total)
         async with OneBehind() as storing, contextlib.aclosing(self._missing(scope, held, embedder)) as batches:
             async for batch in batches:
                 if done > total - missing and await others_wait():
                     return Yielded(done, total)
-                async for part in embedded(embedder, batch):
+                async for part in _embedded(embedder, batch):
                     done += len(part.ids)
                     await storing.start(self._store(scope, held, embedder, part, done=done, total=total))
         return None
@@ -252,6 +261,25 @@ class IngestionService:
             await repository.swap_in(session, scope, held, chunk_count=total, model=model)
             await repository.set_first_model(session, scope, model)
         return Finished(Status.READY, total, None)
+
+    async def _wait(self, scope: WorkspaceScope, held: Claim, error: UnavailableError) -> Away | None:
+        """Put a content back that waits for what is away, as soon as the database is there; None when it is lost.
+
+        Nobody else can claim while the database is away, and a claim that is left to expire counts as an attempt.
+        """
+        _log_outage(scope, held, error)
+        detail = error.detail if isinstance(error, OutageError) else None
+        while True:
+            try:
+                async with self._database.workspace(scope) as session:
+                    progressed = await repository.attempts_of(session, scope, held.sha256) == 0
+                    await repository.release(session, scope, held, counts=False, detail=detail)
+            except ClaimLostError:
+                return None
+            except UnavailableError:
+                await asyncio.sleep(self._timing.heartbeat.total_seconds())
+            else:
+                return Away(progressed)
 
     async def _release(self, scope: WorkspaceScope, held: Claim, *, counts: bool) -> None:
         try:
@@ -305,6 +333,29 @@ def _stoppable(count_tokens: TokenCounter) -> Iterator[TokenCounter]:
         yield count
     finally:
         stopped.set()
+
+
+@contextlib.contextmanager
+def _needed(part: str) -> Iterator[None]:
+    """Say of a part that is away what it is, in words for the owner of the file."""
+    try:
+        yield
+    except UnavailableError as error:
+        raise OutageError(part) from error
+
+
+async def _embedded(embedder: Embedder, batch: Sequence[PendingChunk]) -> AsyncGenerator[EmbeddedChunks]:
+    with _needed(_MODEL):
+        async for part in embedded(embedder, batch):
+            yield part
+
+
+def _log_outage(scope: WorkspaceScope, held: Claim, error: UnavailableError) -> None:
+    """Log what is away; what only an operator can mend is logged as an error."""
+    cause = error.__cause__ if isinstance(error.__cause__, UnavailableError) else error
+    ids = {"workspace_id": str(scope.workspace_id), "content": held.sha256}
+    write = log.error if isinstance(cause, ModelSetupError) else log.warning
+    write("ingestion.waits", **ids, problem=cause.detail)
 
 
 def _without_this_attempt(held: Claim) -> Claim:

@@ -37,10 +37,23 @@ class Reembedded:
 
 @dataclass(frozen=True, slots=True)
 class Reembedding:
-    """How far a workspace is on its way to another model, in searchable passages."""
+    """How far a workspace is on its way to another model, in searchable passages that the asking member may read."""
 
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceModel:
+    """What a workspace is searched by.
+
+    Attributes:
+        serving: The model that questions are compared by; empty while nothing is ready.
+        reembedding: The way to the configured model; None when that one serves.
+    """
+
+    serving: str
+    reembedding: Reembedding | None
 
 
 class ReembeddingService:
@@ -72,14 +85,18 @@ class ReembeddingService:
             if changed := await self._change_over(scope, embedder.model_id):
                 return changed
 
-    async def remaining(self, scope: WorkspaceScope) -> Reembedding | None:
-        """Return how far the change to the configured model is; None when the workspace is searched by it."""
+    async def model_of(self, scope: WorkspaceScope) -> WorkspaceModel:
+        """Return the workspace's model, and how far the change to the configured one is.
+
+        Only what the member may read is counted: a count would tell of documents that are hidden from them.
+        """
         model = self._embedders.configured.model_id
         async with self._database.workspace(scope) as session:
-            if await repository.serving_model(session, scope) in ("", model):
-                return None
-            total, missing = await repository.count_ready_chunks(session, scope, model)
-        return Reembedding(total - missing, total)
+            serving = await repository.serving_model(session, scope)
+            if serving in ("", model):
+                return WorkspaceModel(serving, None)
+            total, missing = await repository.count_ready_chunks(session, scope, model, readable_only=True)
+        return WorkspaceModel(serving, Reembedding(total - missing, total))
 
     async def remove_old_vectors(self, scope: WorkspaceScope) -> int:
         """Delete the vectors of models that the workspace has left; return how many.

@@ -24,12 +24,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSON, insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import InstrumentedAttribute
 
 from app.core.identifiers import extract_identifiers
 from app.core.ids import ChunkId, chunk_id
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Chunk as ChunkRow, ChunkEmbedding, Content, Document, Page, Version, Workspace
 from app.db.session import in_workspace
+from app.documents.access import readable
 from app.documents.types import Status
 from app.ingestion.chunking import CHUNKER_VERSION, Chunk
 from app.ingestion.errors import ClaimLostError
@@ -79,7 +81,8 @@ async def _take(
             update(Content)
             .where(in_workspace(Content, scope), Content.sha256 == sha256)
             .values(
-                **_stage(Status.EMBEDDING if text_stored else Status.PARSING),
+                **_begun(Status.EMBEDDING if text_stored else Status.PARSING, Content.done),
+                detail=None,
                 fence=Content.fence + 1,
                 attempts=Content.attempts + 1,
                 lease_until=func.clock_timestamp() + lease,
@@ -103,10 +106,15 @@ async def renew(session: AsyncSession, scope: WorkspaceScope, held: Claim, lease
     await _write(session, scope, held, lease_until=until, updated_at=Content.updated_at)
 
 
-async def release(session: AsyncSession, scope: WorkspaceScope, held: Claim, *, counts: bool) -> None:
-    """Put a content back, as an attempt that counts or not; raises `ClaimLostError` like `advance`."""
+async def release(
+    session: AsyncSession, scope: WorkspaceScope, held: Claim, *, counts: bool, detail: str | None = None
+) -> None:
+    """Put a content back, as an attempt that counts or not; raises `ClaimLostError` like `advance`.
+
+    `detail` tells its owner what it waits for, until it is claimed again.
+    """
     attempts = Content.attempts if counts else func.greatest(Content.attempts - 1, 0)
-    await _write(session, scope, held, **_stage(Status.QUEUED), attempts=attempts, lease_until=None)
+    await _write(session, scope, held, **_stage(Status.QUEUED), attempts=attempts, detail=detail, lease_until=None)
 
 
 async def advance(
@@ -118,6 +126,11 @@ async def advance(
         ClaimLostError: The claim is no longer held.
     """
     await _write(session, scope, held, **_stage(status), done=done, total=total)
+
+
+async def begin_embedding(session: AsyncSession, scope: WorkspaceScope, held: Claim, *, done: int, total: int) -> None:
+    """Show what earlier runs have left to do: the pace of this one is counted from here. Raises like `advance`."""
+    await _write(session, scope, held, **_begun(Status.EMBEDDING, done), done=done, total=total)
 
 
 async def progress(session: AsyncSession, scope: WorkspaceScope, held: Claim, *, done: int, total: int) -> None:
@@ -301,9 +314,15 @@ async def set_first_model(session: AsyncSession, scope: WorkspaceScope, model: s
     )
 
 
-async def count_ready_chunks(session: AsyncSession, scope: WorkspaceScope, model: str) -> tuple[int, int]:
-    """Return how many chunks can be searched in the workspace, and how many of them have no vector of a model."""
+async def count_ready_chunks(
+    session: AsyncSession, scope: WorkspaceScope, model: str, *, readable_only: bool = False
+) -> tuple[int, int]:
+    """Return how many chunks can be searched, by this member or at all, and how many have no vector of a model."""
     query = select(func.count(), func.count().filter(_without_vector(scope, model))).where(_ready(scope))
+    if readable_only:
+        versions = select(Version.content_sha256).where(in_workspace(Version, scope), readable(scope))
+        mine = versions.join(Document, Document.id == Version.document_id)
+        query = query.where(ChunkRow.content_sha256.in_(mine))
     total, lacking = (await session.execute(query.select_from(ChunkRow))).one()
     return int(total), int(lacking)
 
@@ -355,8 +374,16 @@ def _unfinished() -> ColumnElement[bool]:
 
 
 def _stage(status: Status) -> dict[str, Any]:
-    since = case((Content.status == status, Content.stage_started_at), else_=func.now())
-    return {"status": status, "stage_started_at": since}
+    goes_on = Content.status == status
+    return {
+        "status": status,
+        "stage_started_at": case((goes_on, Content.stage_started_at), else_=func.now()),
+        "stage_started_done": case((goes_on, Content.stage_started_done), else_=0),
+    }
+
+
+def _begun(status: Status, done: int | InstrumentedAttribute[int]) -> dict[str, Any]:
+    return {"status": status, "stage_started_at": func.now(), "stage_started_done": done}
 
 
 async def _write(session: AsyncSession, scope: WorkspaceScope, held: Claim, **values: object) -> None:

@@ -46,6 +46,17 @@ class Busy:
 
 
 @dataclass(frozen=True, slots=True)
+class Away:
+    """A part that the run needs is away, which is no fault of the file: it waits, and this was no attempt.
+
+    Attributes:
+        progressed: Whether the run has stored something that the next one keeps.
+    """
+
+    progressed: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """The right to process one content until someone claims it with a higher fencing number.
 

@@ -27,12 +27,14 @@ class Payload(BaseModel):
 class IngestPayload(Payload):
     """Make one content searchable, on behalf of the member who brought it.
 
-    The size of the file decides the lane and what the job counts in its workspace's share.
+    The size of the file decides the lane and what the job counts in its workspace's share. `outages` counts the runs in
+    a row that came to nothing because a part was away: each waits longer than the one before.
     """
 
     content_sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
     user_id: UUID
     size_bytes: int = Field(ge=0, lt=2**53)
+    outages: int = Field(default=0, ge=0)
 
 
 class RemoveBlobsPayload(Payload):

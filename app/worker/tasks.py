@@ -1,6 +1,7 @@
 """The jobs that a worker runs. What a job does may be done twice."""
 
 import asyncio
+import random
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, TypeVar, assert_never
@@ -12,10 +13,11 @@ from pydantic import ValidationError
 
 from app.bootstrap import Services
 from app.core.clock import utc_now
+from app.core.errors import UnavailableError
 from app.core.ids import UserId, WorkspaceId
 from app.core.tenancy import WorkspaceScope
 from app.documents.storage import finish_though_cancelled
-from app.ingestion.types import Busy, Finished, Yielded
+from app.ingestion.types import Away, Busy, Finished, Yielded
 from app.jobs.fair_share import Lane, lane_of
 from app.jobs.payloads import (
     IngestPayload,
@@ -32,6 +34,9 @@ from app.worker.turn import Turn
 log = structlog.get_logger(__name__)
 
 _AT_ONCE = timedelta(0)
+# 5, 10, 20, 40, 60, 60, ... seconds while a part is away, spread so that a thousand files do not come back at once.
+_FIRST_WAIT, _LONGEST_WAIT = 5.0, 60.0
+_WAIT_JITTER = 0.25
 _REMOVAL_TRIES = 10
 _TRY_REEMBEDDING_AGAIN_AFTER = timedelta(minutes=5)
 # A question that began before the change of models still compares with the old vectors.
@@ -74,6 +79,9 @@ async def ingest(context: procrastinate.JobContext, /, **arguments: Any) -> None
     except asyncio.CancelledError:
         await finish_though_cancelled(_ingest_again(context, scope, payload, _AT_ONCE))
         raise
+    except UnavailableError as error:
+        log.warning("ingestion.not_begun", **_ids(payload), problem=error.detail)
+        end = Away(progressed=False)
     except Exception:
         log.exception("ingestion.interrupted", **_ids(payload))
         attempts = await services.ingestion.after_error(scope, payload.content_sha256)
@@ -123,7 +131,7 @@ async def _follow_up(
     context: procrastinate.JobContext,
     scope: WorkspaceScope,
     payload: IngestPayload,
-    end: Finished | Yielded | Busy | None,
+    end: Finished | Yielded | Busy | Away | None,
 ) -> None:
     """Log how a run ended, or queue what is left to do."""
     match end:
@@ -133,13 +141,27 @@ async def _follow_up(
             log.info("ingestion.finished", **_ids(payload), status=end.status, chunks=end.chunks, reason=end.reason)
         case Busy():
             await _ingest_again(context, scope, payload, max(end.until - utc_now(), _AT_ONCE))
+        case Away():
+            outages = 0 if end.progressed else payload.outages
+            again = payload.model_copy(update={"outages": outages + 1})
+            await _ingest_again(context, scope, again, wait_after(outages))
         case Yielded():
             log.info("ingestion.gave_way", **_ids(payload), done=end.done, total=end.total)
-            services = _services(context)
+            services, rest = _services(context), payload.model_copy(update={"outages": 0})
             async with services.database.workspace(scope) as session:
-                await services.queue.ingest_rest(session, payload, tag=-context.job.priority)
+                await services.queue.ingest_rest(session, rest, tag=-context.job.priority)
         case _:
             assert_never(end)
+
+
+def wait_after(outages: int) -> timedelta:
+    """Return how long to wait until the next try.
+
+    Args:
+        outages: How many tries in a row a part was away at, before the last one.
+    """
+    seconds = min(_FIRST_WAIT * 2 ** min(outages, 10), _LONGEST_WAIT)
+    return timedelta(seconds=seconds * random.uniform(1 - _WAIT_JITTER, 1 + _WAIT_JITTER))  # noqa: S311  (no secret)
 
 
 async def _ingest_again(

@@ -13,7 +13,7 @@ from app.bootstrap import Services
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Content, Workspace
 from app.documents.types import DocumentView, Upload, UploadResult, Visibility
-from app.ingestion.types import Busy, Finished, Yielded
+from app.ingestion.types import Away, Busy, Finished, Yielded
 
 _JOBS = sa.text(
     "SELECT id, task_name, status::text, attempts, args, scheduled_at - now() AS waits FROM procrastinate_jobs "
@@ -59,7 +59,7 @@ class Shelf:
     async def process(self, scope: WorkspaceScope, data: bytes) -> Finished | None:
         """Run the pipeline over a content that no other worker holds."""
         ended = await self.services.ingestion.run(scope, digest(data))
-        assert not isinstance(ended, Busy | Yielded)
+        assert not isinstance(ended, Busy | Yielded | Away)
         return ended
 
     async def add(

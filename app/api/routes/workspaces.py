@@ -9,15 +9,19 @@ from app.api.dependencies import CurrentScope, CurrentServices, CurrentUser, Own
 from app.api.errors import problems
 from app.api.routing import TokenBeforeBody
 from app.api.schemas.workspaces import (
+    CurrentWorkspaceRead,
     DeletedWorkspaceRead,
     MemberRead,
     MemberUpdate,
+    ReembeddingRead,
     WorkspaceCreate,
     WorkspaceRead,
     WorkspaceUpdate,
 )
+from app.bootstrap import Services
 from app.core.ids import UserId
-from app.workspaces.types import Member, MemberPosition
+from app.core.tenancy import WorkspaceScope
+from app.workspaces.types import Member, MemberPosition, Workspace
 
 router = APIRouter(
     prefix="/v1/workspaces", tags=["workspaces"], route_class=TokenBeforeBody, responses=problems(401, 422, 503)
@@ -33,15 +37,15 @@ async def create_workspace(services: CurrentServices, user: CurrentUser, body: W
 
 
 @router.get("/current", responses=_IN_WORKSPACE)
-async def get_workspace(services: CurrentServices, scope: CurrentScope) -> WorkspaceRead:
-    """Return the workspace that the header names."""
-    return WorkspaceRead.model_validate(await services.workspaces.current(scope))
+async def get_workspace(services: CurrentServices, scope: CurrentScope) -> CurrentWorkspaceRead:
+    """Return the workspace that the header names, and what it is searched by."""
+    return await _read(services, scope, await services.workspaces.current(scope))
 
 
 @router.patch("/current", responses=_IN_WORKSPACE)
-async def update_workspace(services: CurrentServices, scope: OwnerScope, body: WorkspaceUpdate) -> WorkspaceRead:
+async def update_workspace(services: CurrentServices, scope: OwnerScope, body: WorkspaceUpdate) -> CurrentWorkspaceRead:
     """Rename the workspace (owners)."""
-    return WorkspaceRead.model_validate(await services.workspaces.rename(scope, body.name))
+    return await _read(services, scope, await services.workspaces.rename(scope, body.name))
 
 
 @router.delete("/current", responses=_IN_WORKSPACE)
@@ -70,6 +74,15 @@ async def update_member(services: CurrentServices, scope: OwnerScope, user_id: U
 async def remove_member(services: CurrentServices, scope: CurrentScope, user_id: UUID) -> None:
     """Remove a member (owners), or leave (each member for themself). The last owner stays."""
     await services.workspaces.remove_member(scope, UserId(user_id))
+
+
+async def _read(services: Services, scope: WorkspaceScope, workspace: Workspace) -> CurrentWorkspaceRead:
+    model = await services.reembedding.model_of(scope)
+    return CurrentWorkspaceRead(
+        **WorkspaceRead.model_validate(workspace).model_dump(),
+        embedding_model=model.serving,
+        reembedding=ReembeddingRead.model_validate(model.reembedding) if model.reembedding else None,
+    )
 
 
 def _position(cursor: str) -> MemberPosition:

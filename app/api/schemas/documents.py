@@ -44,7 +44,7 @@ class DocumentRead(ReadModel):
         description="How many seconds the stage goes on at its pace so far; null while that is unknown."
     )
     reason: str | None = Field(description="Why it failed, as a code.")
-    detail: str | None = Field(description="Why it failed and what to do, in words.")
+    detail: str | None = Field(description="Why it failed and what to do, or what it waits for, in words.")
     warnings: list[str]
     pages_without_text: list[int] = Field(description="Numbers of the pages that nothing can be quoted from.")
     version_id: UUID

@@ -30,6 +30,22 @@ class WorkspaceRead(ReadModel):
     created_at: datetime
 
 
+class ReembeddingRead(ReadModel):
+    """The change of a workspace to another embedding model; the old one serves until all is done."""
+
+    done: int = Field(description="Passages that the new model has embedded, of those that the caller may read.")
+    total: int = Field(description="All searchable passages that the caller may read.")
+
+
+class CurrentWorkspaceRead(WorkspaceRead):
+    """A workspace with the model that it is searched by."""
+
+    embedding_model: str = Field(description="The model that questions are compared by; empty while nothing is ready.")
+    reembedding: ReembeddingRead | None = Field(
+        description="How far the change to the configured model is; null when there is none."
+    )
+
+
 class DeletedWorkspaceRead(ReadModel):
     """The receipt of a deletion: how many things of each kind were removed."""
 

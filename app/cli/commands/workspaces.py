@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from app.cli import output
+from app.cli import output, words
 from app.cli.client import Call, JsonObject
 from app.cli.errors import UsageError
 from app.cli.options import JsonOption, UrlOption, WorkspaceOption, merged, target
@@ -48,6 +48,14 @@ def create(
     if not name.strip():
         raise UsageError("The name of the workspace is empty.")
     run_client(merged(ctx, url, None, as_json=as_json), functools.partial(_create, name=name))
+
+
+@group.command()
+def show(
+    ctx: typer.Context, *, url: UrlOption = None, workspace: WorkspaceOption = None, as_json: JsonOption = False
+) -> None:
+    """Show the workspace that commands use, and the embedding model that it is searched by."""
+    run_client(merged(ctx, url, workspace, as_json=as_json), _show)
 
 
 @group.command()
@@ -99,6 +107,18 @@ async def _list(session: Session) -> None:
 async def _create(session: Session, *, name: str) -> None:
     made = await session.api.json(Call("POST", "/v1/workspaces", body={"name": name}))
     _enter(session, made, f"Made the workspace '{made['name']}' ({made['id']}). You are its owner.")
+
+
+async def _show(session: Session) -> None:
+    found = await (await session.in_workspace()).json(Call("GET", "/v1/workspaces/current"))
+    if session.target.as_json:
+        output.print_json(found)
+        return
+    fields = {"Name": found["name"], "Id": found["id"], "Your role": found["role"]}
+    model = found.get("embedding_model") or "none yet: nothing is searchable"
+    changing = found.get("reembedding")
+    change = {"Change": words.changing_model(changing)} if changing else {}
+    output.print_fields({**fields, "Embedding model": model, **change})
 
 
 async def _use(session: Session, *, wanted: str) -> None:

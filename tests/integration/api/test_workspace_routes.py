@@ -1,8 +1,12 @@
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import httpx
 import pytest
+import sqlalchemy as sa
 
+from app.bootstrap import Services
+from app.core.ids import WorkspaceId
+from app.db.models import Workspace
 from tests.support.api import Caller
 from tests.support.issuer import Issuer
 
@@ -43,6 +47,19 @@ async def test_a_workspace_is_read_renamed_and_deleted_by_its_owner(caller: Call
     assert receipt.json()["workspace_id"] == owner.workspace_id
     assert receipt.json()["removed"]["members"] == 1
     assert (await owner.call("GET", "/v1/workspaces/current")).status_code == 403
+
+
+async def test_a_workspace_tells_what_it_is_searched_by(caller: Caller, services: Services) -> None:
+    owner = await caller.found()
+    assert owner.workspace_id
+    fresh = (await owner.call("GET", "/v1/workspaces/current")).json()
+    assert (fresh["embedding_model"], fresh["reembedding"]) == ("", None)
+    async with services.database.founding(WorkspaceId(UUID(owner.workspace_id))) as session:
+        mine = sa.update(Workspace).where(Workspace.id == UUID(owner.workspace_id))
+        await session.execute(mine.values(embedding_model="left-behind"))
+    moving = (await owner.call("GET", "/v1/workspaces/current")).json()
+    assert (moving["embedding_model"], moving["reembedding"]) == ("left-behind", {"done": 0, "total": 0})
+    assert (await owner.call("PATCH", "/v1/workspaces/current", json={"name": moving["name"]})).json() == moving
 
 
 async def test_a_stranger_gets_the_same_answer_for_a_workspace_and_for_none(caller: Caller, stranger: Caller) -> None:

@@ -12,6 +12,7 @@ USED = [
     ("get", "/v1/config"),
     ("get", "/v1/me"),
     ("post", "/v1/workspaces"),
+    ("get", "/v1/workspaces/current"),
     ("post", "/v1/workspaces/current/invitations"),
     ("post", "/v1/invitations/accept"),
     ("post", "/v1/documents"),
@@ -63,6 +64,8 @@ def test_body_that_a_command_sends_is_known(document: dict[str, Any], schema: st
     [
         ("ConfigRead", {"issuer", "cli_client_id", "audience", "api_scope", "limits", "formats"}),
         ("WorkspaceRead", {"id", "name", "role"}),
+        ("CurrentWorkspaceRead", {"id", "name", "role", "embedding_model", "reembedding"}),
+        ("ReembeddingRead", {"done", "total"}),
         ("InvitationCreated", {"token", "expires_at"}),
         ("DocumentRead", {"id", "name", "status", "done", "total", "reason", "detail", "warnings", "size_bytes"}),
         ("DocumentRead", {"grants", "visibility"}),

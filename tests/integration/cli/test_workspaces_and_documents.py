@@ -68,6 +68,25 @@ def test_new_workspace_is_the_one_that_commands_use(shell: Shell, service: Stand
     assert store.workspace(service.url) == SECOND_ID
 
 
+@pytest.mark.parametrize(
+    ("model", "reembedding", "told"),
+    [
+        ("", None, "none yet"),
+        ("e5-small", None, "e5-small"),
+        ("e5-small", {"done": 1_200, "total": 4_000}, "1,200 of 4,000 passages embedded with another model"),
+    ],
+)
+def test_workspace_is_shown_with_the_model_that_it_is_searched_by(
+    shell: Shell, service: StandIn, model: str, reembedding: object, told: str
+) -> None:
+    current = {"id": SECOND_ID, "name": "Legal", "role": "owner", "embedding_model": model, "reembedding": reembedding}
+    service.on("GET", "/v1/workspaces/current", reply(current))
+    shown = shell("workspaces", "show").out
+    assert told in shown
+    assert ("another model" in shown) is (reembedding is not None)
+    assert shell("workspaces", "show", "--json").json() == current
+
+
 def test_joined_workspace_is_the_one_that_commands_use(shell: Shell, service: StandIn, store: CredentialStore) -> None:
     service.on("POST", "/v1/invitations/accept", reply(SECOND))
     assert "Commands now use it" in shell("join", "one-time").err

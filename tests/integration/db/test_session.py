@@ -91,6 +91,14 @@ async def test_a_database_out_of_reach_is_unavailable_and_not_a_defect() -> None
     await engine.dispose()
 
 
+async def test_a_statement_beyond_a_limit_is_no_outage(database: Database) -> None:
+    """It fails in the same way each time: whoever waits for outages to end would wait for ever."""
+    words = "SELECT to_tsvector('simple', string_agg(md5(n::text), ' ')) FROM generate_series(1, 50000) n"
+    with pytest.raises(sa.exc.OperationalError, match="too long for tsvector"):
+        async with database.identity() as session:
+            await session.execute(sa.text(words))
+
+
 async def test_errors_of_statements_do_not_repeat_their_parameters(database: Database) -> None:
     with pytest.raises(sa.exc.DBAPIError) as error:
         async with database.identity() as session:

@@ -5,10 +5,8 @@ import pytest
 import sqlalchemy as sa
 
 from app.bootstrap import Services
-from app.core.errors import UnavailableError
 from app.db.models import Chunk, ChunkEmbedding, DeadLetter
 from app.documents.types import Status
-from app.ingestion.pipeline import MAX_ATTEMPTS
 from app.ingestion.types import Finished
 from app.llm.types import InputRefusedError, InvalidEmbeddingsError, Vectors
 from tests.support.documents import Shelf, digest, long_text
@@ -152,23 +150,3 @@ async def test_a_refused_passage_names_its_page(shelf: Shelf, tenant: Tenant, se
     assert content.detail is not None
     assert f"page {page} " in content.detail
     assert (await models_of(shelf, tenant.scope))["hash-384"] >= 31
-
-
-async def test_a_model_that_is_away_is_the_jobs_to_try_again(shelf: Shelf, tenant: Tenant, services: Services) -> None:
-    made = await shelf.upload(tenant.scope, "book.md", BOOK)
-    service = pipeline(services, SpoilingEmbedder(_raise(UnavailableError("away"))))
-    with pytest.raises(UnavailableError):
-        await service.run(tenant.scope, digest(BOOK))
-    assert await service.after_error(tenant.scope, digest(BOOK)) == 0  # the text is made, which is progress
-    for attempt in range(1, MAX_ATTEMPTS + 1):
-        with pytest.raises(UnavailableError):
-            await service.run(tenant.scope, digest(BOOK))
-        expected = attempt if attempt < MAX_ATTEMPTS else None
-        assert await service.after_error(tenant.scope, digest(BOOK)) == expected
-    view = await services.documents.get(tenant.scope, made.document_id)
-    assert (view.status, view.reason) == (Status.FAILED, "internal")
-    assert await letters(shelf, tenant) == ["internal"]
-    assert await service.run(tenant.scope, digest(BOOK)) is None
-    await services.documents.retry(tenant.scope, made.document_id)
-    await shelf.process(tenant.scope, BOOK)
-    await assert_whole(shelf, tenant.scope, BOOK)

@@ -15,7 +15,7 @@ from app.documents.types import Status
 from app.ingestion.chunking import CHUNKER_VERSION
 from app.ingestion.parsing.types import PARSER_VERSION
 from app.ingestion.pipeline import MAX_ATTEMPTS, IngestionService
-from app.ingestion.types import Finished
+from app.ingestion.types import Finished, Yielded
 from app.llm.embedders import Embedders
 from tests.support.documents import Shelf, digest, long_text, prose
 from tests.support.embedder import HashEmbedder
@@ -26,13 +26,15 @@ LONG = long_text(150)
 
 
 class SlowEmbedder(HashEmbedder):
-    """Takes a while to count tokens."""
+    """Takes much processor time to count tokens."""
 
     counted = 0
 
     def count_tokens(self, text: str) -> int:
         self.counted += 1
-        time.sleep(0.1)
+        until = time.thread_time() + 0.1
+        while time.thread_time() < until:
+            pass
         return super().count_tokens(text)
 
 
@@ -133,6 +135,7 @@ async def test_a_file_that_stopped_the_worker_too_often_is_given_up(
         "content_sha256": digest(data),
         "user_id": str(tenant.owner.id),
         "size_bytes": len(data),
+        "outages": 0,
     }
 
 
@@ -209,3 +212,22 @@ async def test_the_start_of_a_stage_is_its_own_and_not_that_of_each_batch(
     assert len(set(starts)) == 1
     (content,) = await shelf.contents(tenant.scope)
     assert content.stage_started_at > starts[0][1]
+
+
+async def test_the_pace_of_a_resumed_stage_is_that_of_its_own_run(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    await shelf.upload(tenant.scope, "book.md", LONG)
+    seen = []
+
+    async def look(batch: int) -> None:
+        (content,) = await shelf.contents(tenant.scope)
+        seen.append((content.stage_started_done, content.done))
+
+    async def always() -> bool:
+        return True
+
+    service = pipeline(services, InterruptingEmbedder(look))
+    while isinstance(await service.run(tenant.scope, digest(LONG), always), Yielded):
+        pass
+    assert seen == [(done, done) for done in range(0, 150, 32)]

@@ -9,8 +9,9 @@ from app.core.errors import UnavailableError
 from app.core.ids import UserId, WorkspaceId
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Workspace
+from app.documents.types import Visibility
 from app.ingestion.pipeline import IngestionService
-from app.ingestion.reembedding import Reembedded, Reembedding, ReembeddingService
+from app.ingestion.reembedding import Reembedded, Reembedding, ReembeddingService, WorkspaceModel
 from app.ingestion.types import Finished, Yielded
 from app.llm.embedders import Embedders
 from app.llm.types import Vectors
@@ -84,9 +85,9 @@ async def test_a_workspace_changes_over_at_once_and_loses_the_old_vectors_later(
     await shelf.add(other.scope, "book.md", BOOK)
     version = await shelf.corpus_version(tenant.scope)
     (before,) = await shelf.contents(tenant.scope)
-    assert await moving.reembedding.remaining(tenant.scope) == Reembedding(0, 100)
+    assert await moving.reembedding.model_of(tenant.scope) == WorkspaceModel("hash-384", Reembedding(0, 100))
     assert await moving.reembedding.run(tenant.scope) == Reembedded("other-128", 100)
-    assert await moving.reembedding.remaining(tenant.scope) is None
+    assert await moving.reembedding.model_of(tenant.scope) == WorkspaceModel("other-128", None)
     (content,) = await shelf.contents(tenant.scope)
     assert (content.embedding_model, content.updated_at) == ("other-128", before.updated_at)
     assert await model_of(services, tenant.scope) == "other-128"
@@ -100,6 +101,18 @@ async def test_a_workspace_changes_over_at_once_and_loses_the_old_vectors_later(
     assert await models_of(shelf, other.scope) == {"hash-384": 100}
     assert await model_of(services, other.scope) == "hash-384"
     assert len(await moving.retrieval.search(other.scope, QUESTION)) == 8
+
+
+async def test_a_member_is_told_of_the_change_by_what_they_may_read(
+    shelf: Shelf, tenant: Tenant, tenants: Tenants, moving: Moving
+) -> None:
+    _, member = await tenants.member(tenant)
+    await shelf.add(tenant.scope, "a.txt", b"The pump starts by hand.")
+    await shelf.add(tenant.scope, "book.md", BOOK, Visibility.RESTRICTED)
+    assert (await moving.reembedding.model_of(tenant.scope)).reembedding == Reembedding(0, 101)
+    assert (await moving.reembedding.model_of(member)).reembedding == Reembedding(0, 1)
+    assert await moving.reembedding.run(tenant.scope) == Reembedded("other-128", 101)
+    assert (await moving.reembedding.model_of(member)).reembedding is None
 
 
 async def test_questions_during_the_change_are_always_answered_and_never_mix_two_models(
@@ -247,4 +260,4 @@ async def test_a_workspace_without_documents_or_that_is_gone_has_nothing_to_do(t
     assert await moving.reembedding.run(tenant.scope) is None
     gone = WorkspaceScope(WorkspaceId(tenant.owner.id), UserId(tenant.owner.id), tenant.scope.role, "t", "r")
     assert await moving.reembedding.run(gone) is None
-    assert await moving.reembedding.remaining(gone) is None
+    assert await moving.reembedding.model_of(gone) == WorkspaceModel("", None)

@@ -26,6 +26,11 @@ def test_every_state_of_the_contract_has_words(status: Status) -> None:
     assert ("3/7" in told) is (not status.final)
 
 
+def test_a_document_that_waits_says_for_what() -> None:
+    waiting = {"status": "queued", "done": 3, "total": 7, "detail": "Waiting for the embedding model."}
+    assert words.state_of(waiting).endswith("Waiting for the embedding model. 3/7")
+
+
 def test_counted_is_singular_for_one_and_in_words() -> None:
     assert [words.counted(n, "old_versions") for n in (0, 1, 1_200)] == [
         "0 old versions",
