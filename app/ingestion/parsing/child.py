@@ -1,24 +1,27 @@
-"""The parsing process: `python -m app.ingestion.parsing.child MEDIA_TYPE LIMITS`, file on stdin, JSON on stdout.
+"""The parsing process: `python -m app.ingestion.parsing.child MEDIA_TYPE LIMITS PARENT`, file on stdin, JSON on stdout.
 
 It first takes from itself what a hostile file could use: memory, processor time, files, core dumps and
 the size of its answer. Then nothing that happens here can harm the worker that started it.
 """
 
 import base64
-import dataclasses
+import ctypes
 import gc
 import json
 import os
 import resource
+import signal
 import sys
 
 from app.documents.media_types import MediaType
 from app.ingestion.parsing.formats import parse
-from app.ingestion.parsing.types import ParseFailure, ParseLimits
+from app.ingestion.parsing.types import Mark, ParsedDocument, ParsedPage, ParseFailure, ParseLimits
 
 EXIT_MEMORY = 70
 """Exit status when memory ran out; there may be none left to say so in words."""
 
+_PARENT_DEATH_SIGNAL = 1
+"""Option of `prctl`, of Linux alone."""
 _OPEN_FILES = 32
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """A document is made of many small objects and hardly a cycle; looking for cycles as often as usual costs a tenth."""
@@ -36,15 +39,25 @@ def answer_bytes(limits: ParseLimits) -> int:
 def main() -> None:
     """Parse one file."""
     media_type, limits = MediaType(sys.argv[1]), ParseLimits(**json.loads(sys.argv[2]))
+    _end_with(int(sys.argv[3]))
     _confine(limits)
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
         answer = _parse(media_type, limits)
-        sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False, default=_text).encode())
+        sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False, default=_plain).encode())
         sys.stdout.buffer.flush()
     except (MemoryError, ImportError):  # a library that finds no room to be loaded says ImportError
         os._exit(EXIT_MEMORY)
     os._exit(0)  # skips the libraries' clean-up, which can crash after a damaged file
+
+
+def _end_with(parent: int) -> None:
+    """End when the parent does, where the system can tell: a worker that was killed reads the file anew."""
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(_PARENT_DEATH_SIGNAL, ctypes.c_ulong(signal.SIGKILL))
+    if os.getppid() != parent:  # it ended before
+        os._exit(0)
 
 
 def _confine(limits: ParseLimits) -> None:
@@ -63,16 +76,18 @@ def _confine(limits: ParseLimits) -> None:
 
 def _parse(media_type: MediaType, limits: ParseLimits) -> dict[str, object]:
     try:
-        return {"document": dataclasses.asdict(parse(sys.stdin.buffer.read(), media_type, limits))}
+        return {"document": parse(sys.stdin.buffer.read(), media_type, limits)}
     except ParseFailure as failure:
         return {"failure": failure.reason}
 
 
-def _text(value: object) -> str:
-    """Return bytes in a form that JSON has."""
-    if not isinstance(value, bytes):
-        raise TypeError(f"{type(value).__name__} has no form in JSON")
-    return base64.urlsafe_b64encode(value).decode()
+def _plain(value: object) -> object:
+    """Return a part of a document in a form that JSON has."""
+    if isinstance(value, bytes):
+        return base64.urlsafe_b64encode(value).decode()
+    if isinstance(value, ParsedDocument | ParsedPage | Mark):
+        return {name: getattr(value, name) for name in value.__slots__}
+    raise TypeError(f"{type(value).__name__} has no form in JSON")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ on cancellation, and its answer is checked like any other input.
 
 import asyncio
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -75,6 +76,7 @@ async def parse_isolated(data: bytes, media_type: MediaType, limits: ParseLimits
             *_COMMAND,
             media_type.value,
             json.dumps(asdict(limits)),
+            str(os.getpid()),
             stdin=source,
             stdout=target,
             stderr=DEVNULL,  # libraries print pieces of documents there

@@ -4,11 +4,16 @@ import asyncio
 import base64
 import io
 import json
+import os
+import resource
+import select
 import signal
+import subprocess
+import sys
 import time
 from asyncio.subprocess import Process
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import pytest
@@ -100,10 +105,20 @@ async def test_a_pdf_of_too_many_pages_or_characters_says_so() -> None:
     assert await _reason(data, MediaType.PDF, replace(LIMITS, max_characters=500)) is ParseReason.TOO_MANY_CHARACTERS
 
 
+async def test_a_pdf_of_thousands_of_full_pages_is_read_within_the_usual_limits() -> None:
+    """A tenth of the largest one, with a tenth of the time."""
+    text = "The pump starts at forty degrees and the valve is closed by hand."
+    page = b"".join(shown(text, 50, 780 - 14 * line) for line in range(50))
+    limits = replace(LIMITS, seconds=12, max_characters=2_000_000)
+    document = await parse_isolated(raw_pdf([page] * 500), MediaType.PDF, limits)
+    assert len(document.pages) == 500
+    assert all(page.boxes for page in document.pages)
+
+
 async def test_a_pdf_with_too_little_memory_is_parse_memory() -> None:
     page = b"".join(shown("one line of text on a page that goes on", 50, 700 - 14 * line) for line in range(40))
-    data = raw_pdf([page] * 600)  # needs 66 MiB
-    assert await _reason(data, MediaType.PDF, replace(LIMITS, memory_bytes=50 * MIB)) is ParseReason.PARSE_MEMORY
+    data = raw_pdf([page] * 600)  # needs 50 MiB
+    assert await _reason(data, MediaType.PDF, replace(LIMITS, memory_bytes=40 * MIB)) is ParseReason.PARSE_MEMORY
 
 
 async def test_a_typed_failure_crosses_the_process_border() -> None:
@@ -146,6 +161,37 @@ async def test_cancellation_kills_the_process(monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(asyncio.CancelledError):
         await task
     assert await asyncio.wait_for(started[0].wait(), 60) == -signal.SIGKILL
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent ended")
+@pytest.mark.parametrize("confined", [True, False])
+def test_a_parsing_process_ends_with_a_worker_that_is_killed(*, confined: bool) -> None:
+    """Also when the worker ended before the process could ask for that."""
+    never_ending, hold = os.pipe()
+    output, inherited = os.pipe()
+    command = f"""import os, subprocess, sys
+module, limits = "app.ingestion.parsing.child", {json.dumps(asdict(LIMITS))!r}
+child = subprocess.Popen([sys.executable, "-m", module, "text/plain", limits, str(os.getpid())])
+print(child.pid, flush=True, file=sys.stderr)
+child.wait()
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", command], stdin=never_ending, stdout=inherited, stderr=subprocess.PIPE
+    ) as worker:
+        os.close(inherited)
+        os.close(never_ending)
+        assert worker.stderr is not None
+        child = int(worker.stderr.readline())
+        deadline = time.monotonic() + 60
+        while confined and resource.prlimit(child, resource.RLIMIT_FSIZE) == resource.getrlimit(resource.RLIMIT_FSIZE):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        worker.kill()
+    ended, _, _ = select.select([output], [], [], 60)  # its last holder closes it
+    assert ended
+    assert os.read(output, 1) == b""
+    os.close(output)
+    os.close(hold)
 
 
 def _answer(answer: object, status: int = 0) -> ParsedDocument:
