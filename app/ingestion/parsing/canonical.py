@@ -12,6 +12,7 @@ _BREAK = re.compile("[-\u2010\u2011\u00ad]\n")
 _BROKEN_WORD = re.compile(r"(?<![^\W\d_])([^\W\d_]++)([-\u2010\u2011\u00ad])\n[^\S\n]*([^\W\d_]+)")
 _NO_BREAK_HYPHEN = "\u2011"
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_TEXTS_AT_ONCE = 50
 # Signs beside ASCII; combining marks are among them. Sorting a run of marks takes time with its square.
 _MARKS_AT_ONCE = 100
 _LONG_RUN = re.compile(rf"[^\w\s\x00-\x7f]{{{_MARKS_AT_ONCE + 1},}}")
@@ -72,7 +73,14 @@ def tidy(text: str) -> str:
 
 def vocabulary(texts: Sequence[str]) -> frozenset[str]:
     """Return the words of a document in small letters, also those with a hyphen inside, but none broken by a line."""
-    return frozenset(word for text in texts for word in _WORD.findall(_without_broken_words(text).lower()))
+    words: set[str] = set()
+    for first in range(0, len(texts), _TEXTS_AT_ONCE):
+        # Most runs of letters stand there many times, and splitting at white space is faster than looking for words.
+        runs: set[str] = set()
+        for text in texts[first : first + _TEXTS_AT_ONCE]:
+            runs.update(_without_broken_words(text).lower().split())
+        words.update(_WORD.findall("\n".join(runs)))
+    return frozenset(words)
 
 
 def _without_broken_words(text: str) -> str:

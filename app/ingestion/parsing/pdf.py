@@ -4,9 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-import pypdfium2
-from pypdfium2 import raw
-
+from app.ingestion.parsing import pdf_library as pdfium
 from app.ingestion.parsing.canonical import vocabulary
 from app.ingestion.parsing.furniture import find_furniture
 from app.ingestion.parsing.pdf_aligned_tables import aligned_tables
@@ -36,7 +34,7 @@ from app.ingestion.parsing.types import (
 )
 from app.ingestion.parsing.warnings import no_text_warnings, page_list
 
-_LOCKED = frozenset({raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY})
+_LOCKED = frozenset({pdfium.ERR_PASSWORD, pdfium.ERR_SECURITY})
 _SECOND_READING_SHARE = 0.3
 """Part of the time limit that pypdf may take: it is 10 times as slow, and a good page must not wait for a bad one."""
 _TREE_SHARE = 0.05
@@ -75,36 +73,35 @@ def parse_pdf(data: bytes, limits: ParseLimits) -> ParsedDocument:
 
 
 def _drafts(data: bytes, limits: ParseLimits) -> tuple[list[DraftPage], list[OutlineEntry]]:
+    document = pdfium.open_document(data)
     try:
-        document = pypdfium2.PdfDocument(data)
-    except pypdfium2.PdfiumError as error:
-        if getattr(error, "err_code", None) in _LOCKED:
-            raise ParseFailure(ParseReason.ENCRYPTED) from error
-        return _read_with_pypdf(data, limits), []
-    try:
-        count = len(document)
+        count = pdfium.count_pages(document)
+        if count < 1:
+            if pdfium.last_error() in _LOCKED:
+                raise ParseFailure(ParseReason.ENCRYPTED)
+            return _read_with_pypdf(data, limits), []
         if count > limits.max_pages:
             raise ParseFailure(ParseReason.TOO_MANY_PAGES)
-        labels = read_labels(document.raw, count, limits.seconds * _TREE_SHARE)
-        pages = (_read_page(document.raw, index, label) for index, label in enumerate(labels))
+        labels = read_labels(document, count, limits.seconds * _TREE_SHARE)
+        pages = (_read_page(document, index, label) for index, label in enumerate(labels))
         drafts = list(_bounded(pages, limits))
-        outline = read_outline(document.raw, limits.seconds * _TREE_SHARE)
+        outline = read_outline(document, limits.seconds * _TREE_SHARE)
     finally:
-        document.close()
+        pdfium.close_document(document)
     return _read_again(data, drafts, limits), outline
 
 
 def _read_page(document: Any, index: int, label: str) -> DraftPage:
     """Return a page; one without lines when it is damaged, which is reported as a page without text."""
-    page = raw.FPDF_LoadPage(document, index)
+    page = pdfium.load_page(document, index)
     if not page:
         return plain_page(label, "")
-    textpage = raw.FPDFText_LoadPage(page)
+    textpage = pdfium.load_text(page)
     try:
         return _draft(page, textpage, label) if textpage else plain_page(label, "")
     finally:
-        raw.FPDFText_ClosePage(textpage)
-        raw.FPDF_ClosePage(page)
+        pdfium.close_text(textpage)
+        pdfium.close_page(page)
 
 
 def _draft(page: Any, textpage: Any, label: str) -> DraftPage:

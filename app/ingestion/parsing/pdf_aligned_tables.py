@@ -7,7 +7,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from statistics import mean
 from typing import NamedTuple
 
 from app.ingestion.parsing.pdf_layout import Piece
@@ -155,8 +154,8 @@ def _aligned_rows(run: list[_VisualRow], columns: list[tuple[float, float]]) -> 
 def _is_tabular(rows: tuple[Row, ...]) -> bool:
     """Whether aligned rows are a table, and no running text in columns, table of contents or list."""
     cells = [cell.text for row in rows for cell in row.cells if cell.lines]
-    filled = mean(sum(bool(cell.lines) for cell in row.cells) for row in rows)
-    words = mean(len(text.split()) for text in cells)
+    filled = sum(bool(cell.lines) for row in rows for cell in row.cells) / len(rows)
+    words = sum(len(text.split()) for text in cells) / len(cells)
     small = sum(text[0].islower() for text in cells) / len(cells)
     if filled < 0.75 * len(rows[0].cells) or words > 6 or (small > 0.3 and words >= 2.5):  # noqa: PLR2004
         return False

@@ -1,9 +1,10 @@
 """Turns the places of a PDF page, whose origin is at the bottom left, into places as the page is shown."""
 
+import ctypes
 from math import isfinite
 from typing import Any, NamedTuple
 
-from pypdfium2 import raw
+from app.ingestion.parsing import pdf_library as pdfium
 
 
 class Frame(NamedTuple):
@@ -28,9 +29,10 @@ class Frame(NamedTuple):
 
 def frame_of(page: Any) -> Frame | None:
     """Return the frame of a pdfium page handle; None when its numbers make no sense."""
-    box = raw.FS_RECTF()
-    if not raw.FPDF_GetPageBoundingBox(page, box) or not all(
-        isfinite(edge) for edge in (box.left, box.bottom, box.right, box.top)
-    ):
+    box = (ctypes.c_float * 4)()
+    if not pdfium.page_bounding_box(page, box):
         return None
-    return Frame(box.left, box.bottom, box.right, box.top, raw.FPDFPage_GetRotation(page) % 4)
+    left, top, right, bottom = box
+    if not isfinite(left + top + right + bottom):
+        return None
+    return Frame(left, bottom, right, top, pdfium.page_rotation(page) % 4)

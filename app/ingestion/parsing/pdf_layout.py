@@ -8,10 +8,9 @@ not clearly that keeps pdfium's order, which is the order of the content stream 
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
-from statistics import median
 from typing import NamedTuple
 
 from app.ingestion.parsing.pdf_words import Word, WordLine
@@ -79,6 +78,13 @@ class _Band:
     covered: list[tuple[float, float]]
 
 
+def median(numbers: Iterable[float]) -> float:
+    """Return the middle of numbers, at least one; `statistics`, which has this, takes as long to load as a page."""
+    ordered = sorted(numbers)
+    middle = len(ordered) // 2
+    return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
 def pieces_of(lines: Sequence[WordLine]) -> list[Piece]:
     """Cut lines at wide gaps and where they jump back."""
     return [piece for number, line in enumerate(lines) if line.words for piece in _pieces(line, number)]
@@ -87,15 +93,16 @@ def pieces_of(lines: Sequence[WordLine]) -> list[Piece]:
 def _pieces(line: WordLine, number: int) -> Iterator[Piece]:
     words = line.words
     begin = 0
-    _, left_before, top_before, right_before, bottom_before = words[0]
-    for index in range(1, len(words)):
-        _, left, top, right, bottom = words[index]
+    _, left_before, _, right_before, _ = words[0]
+    for index, (_, left, top, right, bottom) in enumerate(words):
         # The distance between the two, whichever comes first: right-to-left text runs the other way.
         gap = left - right_before if left > left_before else left_before - right
-        if gap > _WIDE_GAP * (bottom - top) and gap > _WIDE_GAP * (bottom_before - top_before):
-            yield _piece(line, begin, index, number)
-            begin = index
-        left_before, top_before, right_before, bottom_before = left, top, right, bottom
+        if gap > _WIDE_GAP * (bottom - top) and index:
+            before = words[index - 1]
+            if gap > _WIDE_GAP * (before.bottom - before.top):
+                yield _piece(line, begin, index, number)
+                begin = index
+        left_before, right_before = left, right
     yield _piece(line, begin, len(words), number)
 
 
@@ -124,9 +131,9 @@ def visual_lines(pieces: Sequence[Piece]) -> list[list[Piece]]:
 def _is_turned(pieces: Sequence[Piece]) -> bool:
     """Whether much of the text stands upright on the page, where left and right mean nothing."""
     turned = sum(
-        piece.height > 1.5 * (piece.right - piece.left)
+        sum(len(word.text) for word in piece.words) > 3  # noqa: PLR2004 (a few letters may be high and narrow)
         for piece in pieces
-        if sum(len(word.text) for word in piece.words) > 3  # noqa: PLR2004 (a few letters may be high and narrow)
+        if piece.bottom - piece.top > 1.5 * (piece.right - piece.left)
     )
     return turned > _VERTICAL_SHARE * len(pieces)
 

@@ -8,8 +8,7 @@ import ctypes
 import time
 from typing import Any, NamedTuple
 
-from pypdfium2 import raw
-
+from app.ingestion.parsing import pdf_library as pdfium
 from app.ingestion.parsing.canonical import clean
 
 _MOST_ENTRIES = 10_000
@@ -45,7 +44,7 @@ def read_outline(document: Any, seconds: float) -> list[OutlineEntry]:
     deadline = time.monotonic() + seconds
     entries: list[OutlineEntry] = []
     seen: set[int] = set()
-    stack = [(raw.FPDFBookmark_GetFirstChild(document, None), 1)]
+    stack = [(pdfium.first_child(document, None), 1)]
     while stack and len(seen) < _MOST_ENTRIES and time.monotonic() < deadline:
         bookmark, level = stack.pop()
         if not bookmark or _address(bookmark) in seen:
@@ -55,9 +54,9 @@ def read_outline(document: Any, seconds: float) -> list[OutlineEntry]:
         title = _title(bookmark)
         if page >= 0 and title:
             entries.append(OutlineEntry(title, level, page))
-        stack.append((raw.FPDFBookmark_GetNextSibling(document, bookmark), level))
+        stack.append((pdfium.next_sibling(document, bookmark), level))
         if level < _DEEPEST:
-            stack.append((raw.FPDFBookmark_GetFirstChild(document, bookmark), level + 1))
+            stack.append((pdfium.first_child(document, bookmark), level + 1))
     return entries
 
 
@@ -73,7 +72,7 @@ def read_labels(document: Any, pages: int, seconds: float) -> list[str]:
     buffer = ctypes.create_string_buffer(_LABEL_BYTES)
     labels = [""] * pages
     for index in range(pages):
-        size = raw.FPDF_GetPageLabel(document, index, buffer, _LABEL_BYTES)
+        size = pdfium.page_label(document, index, buffer, _LABEL_BYTES)
         if time.monotonic() > deadline:
             break
         labels[index] = _words(buffer, size, _LABEL_BYTES)[:_LONGEST_LABEL]
@@ -81,12 +80,12 @@ def read_labels(document: Any, pages: int, seconds: float) -> list[str]:
 
 
 def _address(bookmark: Any) -> int:
-    return ctypes.cast(bookmark, ctypes.c_void_p).value or 0
+    return bookmark.value or 0
 
 
 def _title(bookmark: Any) -> str:
     buffer = ctypes.create_string_buffer(_TITLE_BYTES)
-    return _words(buffer, raw.FPDFBookmark_GetTitle(bookmark, buffer, _TITLE_BYTES), _TITLE_BYTES)
+    return _words(buffer, pdfium.bookmark_title(bookmark, buffer, _TITLE_BYTES), _TITLE_BYTES)
 
 
 def _words(buffer: Any, size: int, room: int) -> str:
@@ -98,8 +97,8 @@ def _words(buffer: Any, size: int, room: int) -> str:
 
 def _page(document: Any, bookmark: Any) -> int:
     """Return the position of the page that a bookmark leads to; -1 for none."""
-    target = raw.FPDFBookmark_GetDest(document, bookmark)
+    target = pdfium.bookmark_destination(document, bookmark)
     if not target:
-        action = raw.FPDFBookmark_GetAction(bookmark)
-        target = raw.FPDFAction_GetDest(document, action) if action else None
-    return int(raw.FPDFDest_GetDestPageIndex(document, target)) if target else -1
+        action = pdfium.bookmark_action(bookmark)
+        target = pdfium.action_destination(document, action) if action else None
+    return int(pdfium.destination_page(document, target)) if target else -1

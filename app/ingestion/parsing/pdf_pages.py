@@ -9,14 +9,14 @@ import re
 from array import array
 from collections.abc import Sequence
 from enum import IntEnum
-from statistics import median
+from operator import add
 from typing import NamedTuple
 
 from app.core.boxes import FULL, pack_columns
 from app.ingestion.parsing.canonical import broken_words, clean, is_visible, tidy
-from app.ingestion.parsing.pdf_layout import Piece, visual_lines
+from app.ingestion.parsing.pdf_layout import Piece, median, visual_lines
 from app.ingestion.parsing.pdf_tables import Row, Table
-from app.ingestion.parsing.pdf_words import PageWords, Word
+from app.ingestion.parsing.pdf_words import PageWords, Word, starts_of
 from app.ingestion.parsing.quality import quality
 
 _PARAGRAPH_GAP = 0.5
@@ -138,7 +138,7 @@ def placed_page(label: str, page: PageWords, pieces: Sequence[Piece], tables: Se
         else:
             writer.write_line(group)
     lines = writer.finished()
-    return DraftPage(label, lines, _quality(lines), writer.edges, page.width, page.height)
+    return DraftPage(label, lines, _quality(lines), writer.edges(), page.width, page.height)
 
 
 def _quality(lines: Sequence[DraftLine]) -> float:
@@ -149,17 +149,19 @@ class _Writer:
     """Writes lines and the edges of their words."""
 
     def __init__(self, page: PageWords) -> None:
-        self.edges = array("H")
+        self._words: list[Word] = []
         self._across, self._down = FULL / page.width, FULL / page.height
         self._lines: list[DraftLine] = []
         self._gaps: list[float] = []
         self._bottom = 0.0
 
     def write_line(self, pieces: list[Piece]) -> None:
-        words = [word for piece in pieces for word in piece.words]
-        first = self._write_edges(words)
+        words = pieces[0].words if len(pieces) == 1 else [word for piece in pieces for word in piece.words]
+        first = self._write(words)
         size = round(10 * pieces[0].size)
-        top, bottom = min(piece.top for piece in pieces), max(piece.bottom for piece in pieces)
+        top, bottom = pieces[0].top, pieces[0].bottom
+        if len(pieces) > 1:
+            top, bottom = min(piece.top for piece in pieces), max(piece.bottom for piece in pieces)
         text = " ".join([word.text for word in words])
         whole = len(pieces) == 1 or (len(pieces) == 2 and len(pieces[0].words) == 1)  # noqa: PLR2004
         line = DraftLine(text, first, len(words), LineKind.TEXT, -1, size, pieces[0].bold, whole, round(10 * top))
@@ -169,7 +171,7 @@ class _Writer:
         for index, row in enumerate(table.rows):
             kind = LineKind.HEADER_ROW if index == 0 and table.has_header else LineKind.ROW
             text, words = _row(row)
-            first = self._write_edges(words)
+            first = self._write(words)
             filled = [word for word in words if word.text != _SEPARATOR] or words
             top, bottom = min(word.top for word in filled), max(word.bottom for word in filled)
             line = DraftLine(text, first, len(words), kind, number, 0, row.bold, whole=True, top=round(10 * top))
@@ -185,7 +187,7 @@ class _Writer:
             apart = before is not None and (
                 line.table != before.table or (line.table < 0 and gap - usual > _PARAGRAPH_GAP * line.size / 10)
             )
-            lines.append(line._replace(after_gap=apart))
+            lines.append(line._replace(after_gap=True) if apart else line)
             before = line
         return lines
 
@@ -194,18 +196,22 @@ class _Writer:
         self._bottom = bottom
         self._lines.append(line)
 
-    def _write_edges(self, words: Sequence[Word]) -> int:
-        first = len(self.edges) // 4
+    def _write(self, words: Sequence[Word]) -> int:
+        first = len(self._words)
+        self._words += words
+        return first
+
+    def edges(self) -> "array[int]":
+        """Return the edges of all words."""
         across, down = self._across, self._down
         places = [
             edge
-            for _, left, top, right, bottom in words
+            for _, left, top, right, bottom in self._words
             for edge in (left * across + 0.5, top * down + 0.5, right * across + 0.5, bottom * down + 0.5)
         ]
-        if min(places) < 0 or max(places) > FULL:
+        if places and (min(places) < 0 or max(places) > FULL):
             places = [min(FULL, max(0, place)) for place in places]
-        self.edges.extend(map(int, places))
-        return first
+        return array("H", list(map(int, places)))
 
 
 def _row(row: Row) -> tuple[str, list[Word]]:
@@ -241,7 +247,7 @@ def canonical_page(page: DraftPage, kept: Sequence[int], words: frozenset[str], 
     # A cut ends where the next line begins, so the line end is the character before.
     cuts = [cut for cut in broken_words(text, words) if cut[1] - 1 not in closed]
     placed = zip(_moved([span.start for span in spans], cuts), _moved([span.end for span in spans], cuts), strict=True)
-    boxes = _boxes(page, lines, text, cuts) if page.edges else b""
+    boxes = _boxes(page, lines, spans, cuts) if page.edges else b""
     return CanonicalPage(
         _without(_hardened(text, lines, spans), cuts) + "\n", [PlacedLine(*span) for span in placed], boxes
     )
@@ -296,10 +302,20 @@ def _moved(offsets: list[int], cuts: Sequence[tuple[int, int]]) -> list[int]:
     return moved
 
 
-def _boxes(page: DraftPage, lines: Sequence[DraftLine], text: str, cuts: Sequence[tuple[int, int]]) -> bytes:
-    spans = [match.span() for match in _WORD.finditer(text)]
-    starts, ends = _moved([start for start, _ in spans], cuts), _moved([end for _, end in spans], cuts)
+def _boxes(
+    page: DraftPage, lines: Sequence[DraftLine], spans: Sequence[PlacedLine], cuts: Sequence[tuple[int, int]]
+) -> bytes:
+    starts: list[int] = []
+    ends: list[int] = []
     edges = array("H")
-    for line in lines:
+    for line, (begin, _) in zip(lines, spans, strict=True):
+        words = line.text.split()
+        if line.kind is LineKind.TEXT:
+            at = list(starts_of(words, begin))
+        else:  # empty cells have no words, but their spaces
+            at = [begin + match.start() for match in _WORD.finditer(line.text)]
+        starts += at
+        ends += map(add, at, map(len, words))
         edges += page.edges[4 * line.first_word : 4 * (line.first_word + line.words)]
+    starts, ends = _moved(starts, cuts), _moved(ends, cuts)
     return pack_columns(starts, ends, (edges[0::4], edges[1::4], edges[2::4], edges[3::4]))

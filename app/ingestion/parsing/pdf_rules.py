@@ -3,8 +3,7 @@
 import ctypes
 from typing import Any, NamedTuple
 
-from pypdfium2 import raw
-
+from app.ingestion.parsing import pdf_library as pdfium
 from app.ingestion.parsing.pdf_frame import Frame
 
 _MOST_OBJECTS = 20_000
@@ -14,10 +13,6 @@ _MOST_SEGMENTS = 400
 """A path with more segments is a drawing."""
 _THICKEST_RULE = 3.0
 _SHORTEST_RULE = 6.0
-# Addresses in place of checked types: half the time of a call.
-_get_bounds = ctypes.PYFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 5)(
-    ctypes.cast(raw.FPDFPageObj_GetBounds, ctypes.c_void_p).value or 0
-)
 
 
 class Rule(NamedTuple):
@@ -36,17 +31,18 @@ def read_rules(page: Any, frame: Frame) -> tuple[Rule, ...]:
         page: A pdfium page handle.
         frame: How the page is shown.
     """
-    count = raw.FPDFPage_CountObjects(page)
+    count = pdfium.count_objects(page)
     if count > _MOST_OBJECTS:
         return ()
     edges = (ctypes.c_float * 4)()
-    places = [ctypes.addressof(edges) + 4 * index for index in range(4)]
+    places = [ctypes.c_void_p(ctypes.addressof(edges) + 4 * index) for index in range(4)]
+    get_object, object_type = pdfium.get_object, pdfium.object_type
     rules: list[Rule] = []
     for index in range(count):
-        item = raw.FPDFPage_GetObject(page, index)
-        if raw.FPDFPageObj_GetType(item) != raw.FPDF_PAGEOBJ_PATH:
+        item = get_object(page, index)
+        if object_type(item) != pdfium.PAGEOBJ_PATH:
             continue
-        if _get_bounds(ctypes.cast(item, ctypes.c_void_p).value, *places):
+        if pdfium.object_bounds(item, *places):
             rules.extend(_path_rules(item, frame.shown(*edges), frame))
         if len(rules) > _MOST_RULES:
             return ()
@@ -60,17 +56,17 @@ def _path_rules(path: Any, place: tuple[float, float, float, float], frame: Fram
         return _rule(left, top, right, bottom)
     if max(right - left, bottom - top) < _SHORTEST_RULE or _is_curved(path) or not _is_stroked(path):
         return []
-    return [] if raw.FPDFPath_CountSegments(path) > _MOST_SEGMENTS else _segment_rules(path, frame)
+    return [] if pdfium.count_segments(path) > _MOST_SEGMENTS else _segment_rules(path, frame)
 
 
 def _is_curved(path: Any) -> bool:
     """Whether a path begins with a curve: most of what is drawn and is no table, told by one segment."""
-    return bool(raw.FPDFPathSegment_GetType(raw.FPDFPath_GetPathSegment(path, 1)) == raw.FPDF_SEGMENT_BEZIERTO)
+    return bool(pdfium.segment_type(pdfium.get_segment(path, 1)) == pdfium.SEGMENT_BEZIERTO)
 
 
 def _is_stroked(path: Any) -> bool:
     fill, stroke = ctypes.c_int(), ctypes.c_int()
-    return bool(raw.FPDFPath_GetDrawMode(path, ctypes.byref(fill), ctypes.byref(stroke)) and stroke.value)
+    return bool(pdfium.draw_mode(path, ctypes.byref(fill), ctypes.byref(stroke)) and stroke.value)
 
 
 def _rule(left: float, top: float, right: float, bottom: float) -> list[Rule]:
@@ -83,28 +79,28 @@ def _rule(left: float, top: float, right: float, bottom: float) -> list[Rule]:
 
 
 def _segment_rules(path: Any, frame: Frame) -> list[Rule]:
-    matrix = raw.FS_MATRIX()
-    if not raw.FPDFPageObj_GetMatrix(path, ctypes.byref(matrix)):
+    matrix = pdfium.Matrix()
+    if not pdfium.object_matrix(path, ctypes.byref(matrix)):
         return []
     x, y = ctypes.c_float(), ctypes.c_float()
     begin = here = (0.0, 0.0)
     rules: list[Rule] = []
-    for index in range(raw.FPDFPath_CountSegments(path)):
-        segment = raw.FPDFPath_GetPathSegment(path, index)
-        if not raw.FPDFPathSegment_GetPoint(segment, ctypes.byref(x), ctypes.byref(y)):
+    for index in range(pdfium.count_segments(path)):
+        segment = pdfium.get_segment(path, index)
+        if not pdfium.segment_point(segment, ctypes.byref(x), ctypes.byref(y)):
             return []
-        kind = raw.FPDFPathSegment_GetType(segment)
+        kind = pdfium.segment_type(segment)
         there = (
             matrix.a * x.value + matrix.c * y.value + matrix.e,
             matrix.b * x.value + matrix.d * y.value + matrix.f,
         )
-        if kind == raw.FPDF_SEGMENT_MOVETO:
+        if kind == pdfium.SEGMENT_MOVETO:
             begin = there
-        elif kind == raw.FPDF_SEGMENT_LINETO:
+        elif kind == pdfium.SEGMENT_LINETO:
             rules.extend(_straight(here, there, frame))
         else:
             return []  # curves are drawings
-        if raw.FPDFPathSegment_GetClose(segment):
+        if pdfium.segment_closes(segment):
             rules.extend(_straight(there, begin, frame))
         here = there
     return rules

@@ -6,10 +6,9 @@ A text that is torn into cells is worse than a table that stays text, so what is
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import NamedTuple
 
-from app.ingestion.parsing.pdf_layout import Piece
+from app.ingestion.parsing.pdf_layout import Piece, median
 from app.ingestion.parsing.pdf_words import Word
 
 _MOST_WORDS = 120

@@ -1,25 +1,23 @@
 """Takes words with their places from a page that pdfium has open.
 
-pdfium is called through ctypes, about 1 microsecond a call. So a word costs two calls (its first and its last
-character), a line six more for its font.
+pdfium is called through ctypes, which takes as long as the rest of the work on a word. So a word costs two calls (its
+first and its last character), a line two more for its text objects, and an object three for its font.
 """
 
 import ctypes
 import re
-from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 from math import hypot, isfinite
-from struct import Struct
+from operator import add
 from typing import Any, NamedTuple
 
-from pypdfium2 import raw
-
+from app.ingestion.parsing import pdf_library as pdfium
 from app.ingestion.parsing.canonical import clean, is_clean
 from app.ingestion.parsing.pdf_frame import Frame, frame_of
 from app.ingestion.parsing.pdf_rules import Rule, read_rules
 
-_TOKEN = re.compile("[^\\s\ufffe]*\ufffe|[^\\s\ufffe]+|[\r\n]+")
 _LINE_END_HYPHEN = "\ufffe"
 """What pdfium gives for a hyphen at a line end, in place of the hyphen and the newline."""
 _BOLD_NAME = re.compile(rb"bold|black|heavy|semibd|demi|cmbx|sfbx|ecbx|-bd\b", re.IGNORECASE)
@@ -29,25 +27,18 @@ _NO_SPACE = 0.12
 """Line heights: what stands nearer belongs to the same word."""
 _USUAL_SPACE = 0.35
 """Line heights between words; columns stand wider apart."""
-_BOXES = Struct("8f")
 _LARGEST_SIDE = 1e6
 """Points; a page of 350 m is damaged."""
 
 
-# The prototypes of pypdfium2 check the type of each argument; plain addresses take half the time.
-def _plain(function: Any, result: Any, *arguments: Any) -> Any:
-    """Return a function of pdfium that takes addresses: checking the types of pypdfium2 takes as long as the call."""
-    return ctypes.PYFUNCTYPE(result, *arguments)(ctypes.cast(function, ctypes.c_void_p).value or 0)
-
-
-_get_box = _plain(raw.FPDFText_GetLooseCharBox, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
-_get_matrix = _plain(raw.FPDFText_GetMatrix, ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p)
-_get_size = _plain(raw.FPDFText_GetFontSize, ctypes.c_double, ctypes.c_void_p, ctypes.c_int)
-_get_font = _plain(
-    raw.FPDFText_GetFontInfo,
-    ctypes.c_ulong,
-    *(ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p, ctypes.c_ulong, ctypes.c_void_p),
-)
+_MOST_AT_ONCE = 1_024
+"""Tokens whose boxes are asked for before any is looked at."""
+_BUFFER = (ctypes.c_float * (8 * _MOST_AT_ONCE))()
+# Addresses that need not be made anew for each call.
+_SLOTS = [
+    [ctypes.c_void_p(ctypes.addressof(_BUFFER) + start + 32 * index) for index in range(_MOST_AT_ONCE)]
+    for start in (0, 16)
+]
 _Place = tuple[float, float, float, float]
 """Left, top, right and bottom, in points from the top left of the page as it is shown."""
 
@@ -105,7 +96,7 @@ def read_words(page: Any, textpage: Any) -> PageWords | None:
         textpage: Its text page handle.
     """
     frame = frame_of(page)
-    width, height = float(raw.FPDF_GetPageWidthF(page)), float(raw.FPDF_GetPageHeightF(page))
+    width, height = float(pdfium.page_width(page)), float(pdfium.page_height(page))
     if frame is None or not (0 < width < _LARGEST_SIDE and 0 < height < _LARGEST_SIDE):
         return None
     lines = _lines(textpage, frame)
@@ -116,95 +107,147 @@ def read_words(page: Any, textpage: Any) -> PageWords | None:
 
 def page_text(textpage: Any) -> str:
     """Return a page's characters, one for each index that pdfium counts."""
-    count = raw.FPDFText_CountChars(textpage)
+    count = pdfium.count_characters(textpage)
     if count <= 0:
         return ""
     buffer = ctypes.create_string_buffer(4 * (count + 1))
-    units = raw.FPDFText_GetText(textpage, 0, count, ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)))
+    units = pdfium.get_text(textpage, 0, count, buffer)
     text = buffer.raw[: 2 * max(0, units - 1)].decode("utf-16-le", "replace")
     if len(text) == count:
         return text
     # Characters without a code are counted, but not given: ask for each, so that positions stay true.
-    return "".join(_character(raw.FPDFText_GetUnicode(textpage, index)) for index in range(count))
+    return "".join(_character(pdfium.get_unicode(textpage, index)) for index in range(count))
 
 
 def _character(code: int) -> str:
     return chr(code) if code <= 0x10FFFF else "\ufffd"  # noqa: PLR2004 (the last code of Unicode)
 
 
+class _Tokens(NamedTuple):
+    """Runs of characters without white space, in order.
+
+    Args:
+        texts: Their characters.
+        starts: Position of the first character of each.
+        lines: Position of the first token of each line, and their number at the end.
+    """
+
+    texts: list[str]
+    starts: list[int]
+    lines: list[int]
+
+
+def _tokens(text: str) -> _Tokens:
+    """Part a page's characters; a hyphen that pdfium saw at a line end ends a line too."""
+    texts: list[str] = []
+    starts: list[int] = []
+    lines = [0]
+    at = 0
+    for line in text.replace("\r", "\n").replace(_LINE_END_HYPHEN, f"{_LINE_END_HYPHEN}\n").split("\n"):
+        words = line.split()
+        if not words:
+            continue
+        # Looking for what was split off finds it where it stands: only white space is passed over.
+        at = text.find(words[0], at)
+        whole = " ".join(words)
+        if text.startswith(whole, at):
+            starts += starts_of(words, at)
+            at += len(whole)
+        else:
+            for word in words:
+                at = text.find(word, at)
+                starts.append(at)
+                at += len(word)
+        texts += words
+        lines.append(len(texts))
+    return _Tokens(texts, starts, lines)
+
+
+def starts_of(words: Sequence[str], first: int) -> Iterator[int]:
+    """Return the positions of words with single spaces between them, the first one's given; no match for each."""
+    return map(add, accumulate(map(len, words[:-1]), initial=first), range(len(words)))
+
+
 def _lines(textpage: Any, frame: Frame) -> tuple[WordLine, ...] | None:
     text = page_text(textpage)
-    as_it_is = is_clean(text.replace("\r\n", "\n").replace(_LINE_END_HYPHEN, "-"))
-    tokens = list(_TOKEN.finditer(text))
+    tokens = _tokens(text)
     places = _places(textpage, tokens, frame)
     if places is None:
         return None
+    as_it_is = is_clean(text.replace("\r\n", "\n").replace(_LINE_END_HYPHEN, "-"))
     font = _FontReader(textpage)
     lines: list[WordLine] = []
     words: list[Word] = []
-    first = last = 0
-    ended = broken = False
-
-    def end_line() -> None:
-        if words:
-            size, bold = font.look(first, last)
-            lines.append(WordLine(tuple(words), size, bold))
-            words.clear()
-
-    for match, box in zip(tokens, places, strict=True):
-        token = match[0]
-        if token[0] in "\r\n":
-            ended = True
-            continue
+    first = 0
+    for begin, end in pairwise(tokens.lines):
         glued = False
-        if ended and words:
-            gap = _gap_on_line(words[-1], box)
-            if broken or gap is None:
-                end_line()
+        if words:
+            gap = None if tokens.texts[begin - 1][-1] == _LINE_END_HYPHEN else _gap_on_line(words[-1], places[begin])
+            if gap is None:
+                lines.append(_line(words, font.look(first, tokens.starts[begin - 1])))
+                words = []
             else:
                 glued = gap < _NO_SPACE
-        last = match.start()
-        if not words:
-            first = last
-        ended = broken = token[-1] == _LINE_END_HYPHEN
-        word = f"{token[:-1]}-" if broken else token
         if as_it_is and not glued:
-            words.append(_make(Word, (word, *box)))
+            first = first if words else tokens.starts[begin]
+            words += _words(tokens.texts, places, begin, end)
             continue
-        _add_cleaned(words, word, box, glued=glued)
-    end_line()
+        for index in range(begin, end):
+            first = first if words else tokens.starts[index]
+            _add_cleaned(words, tokens.texts[index].replace(_LINE_END_HYPHEN, "-"), places[index], glued=glued)
+            glued = False
+    if words:
+        lines.append(_line(words, font.look(first, tokens.starts[-1])))
     return tuple(lines)
 
 
-def _places(textpage: Any, tokens: Sequence[re.Match[str]], frame: Frame) -> list[_Place] | None:
-    """Return the place of each token, from its first and its last character; None when one is no number.
+def _line(words: list[Word], type_: tuple[float, bool]) -> WordLine:
+    size, bold = type_
+    return WordLine(tuple(words), size, bold)
 
-    All are asked for before any is looked at, so that a word costs no more than the two calls.
-    """
-    buffer = ctypes.create_string_buffer(_BOXES.size * len(tokens))
-    handle, address, half = ctypes.cast(textpage, ctypes.c_void_p).value, ctypes.addressof(buffer), _BOXES.size // 2
-    for match in tokens:
-        start, end = match.span()
-        _get_box(handle, start, address)
-        _get_box(handle, end - 1, address + half)
-        address += _BOXES.size
-    # Damaged fonts and matrices give numbers that no order can be made of.
-    if not isfinite(sum(array("f", buffer.raw))):
-        return None
-    boxes = [
-        # A call of `min` or `max` would take as long as one of pdfium.
-        (
-            min(left2, left),
-            min(bottom2, bottom),
-            max(right2, right),
-            max(top2, top),
-        )
-        for left, top, right, bottom, left2, top2, right2, bottom2 in _BOXES.iter_unpack(buffer)
-    ]
-    if frame.turn == 0:  # as `shown` does, without a call for each word
-        west, north = frame.left, frame.top
-        return [(left - west, north - top, right - west, north - bottom) for left, bottom, right, top in boxes]
-    return [frame.shown(*box) for box in boxes]
+
+def _words(texts: Sequence[str], places: Sequence[_Place], begin: int, end: int) -> list[Word]:
+    """Return the words of a line that needs no cleaning."""
+    words = [_make(Word, (text, *place)) for text, place in zip(texts[begin:end], places[begin:end], strict=True)]
+    if texts[end - 1][-1] == _LINE_END_HYPHEN:
+        words[-1] = words[-1]._replace(text=f"{texts[end - 1][:-1]}-")
+    return words
+
+
+def _places(textpage: Any, tokens: _Tokens, frame: Frame) -> list[_Place] | None:
+    """Return the place of each token, from its first and its last character; None when one is no number."""
+    get_box = pdfium.get_box
+    west, north = frame.left, frame.top
+    places: list[_Place] = []
+    for begin in range(0, len(tokens.texts), _MOST_AT_ONCE):
+        starts = tokens.starts[begin : begin + _MOST_AT_ONCE]
+        # A box that cannot be told stays without size.
+        ctypes.memset(_BUFFER, 0, 32 * len(starts))
+        for start, text, first, last in zip(starts, tokens.texts[begin:], *_SLOTS, strict=False):
+            get_box(textpage, start, first)
+            get_box(textpage, start + len(text) - 1, last)
+        # Damaged fonts and matrices give numbers that no order can be made of.
+        numbers = _BUFFER[: 8 * len(starts)]
+        if not isfinite(sum(numbers)):
+            return None
+        corners = zip(*(iter(numbers),) * 8, strict=True)
+        if frame.turn:
+            places += [
+                frame.shown(min(left2, left), min(bottom2, bottom), max(right2, right), max(top2, top))
+                for left, top, right, bottom, left2, top2, right2, bottom2 in corners
+            ]
+            continue
+        # The same as `shown` gives. A call of `min` or `max` would take as long as one of pdfium.
+        places += [
+            (
+                (left2 if left2 < left else left) - west,  # noqa: FURB136
+                north - (top2 if top2 > top else top),  # noqa: FURB136
+                (right2 if right2 > right else right) - west,  # noqa: FURB136
+                north - (bottom2 if bottom2 < bottom else bottom),  # noqa: FURB136
+            )
+            for left, top, right, bottom, left2, top2, right2, bottom2 in corners
+        ]
+    return places
 
 
 def _gap_on_line(before: Word, place: _Place) -> float | None:
@@ -243,14 +286,16 @@ class _FontReader:
     """Tells how large characters are set, and whether in bold, by the name and the flags of their font."""
 
     def __init__(self, textpage: Any) -> None:
-        self._textpage = ctypes.cast(textpage, ctypes.c_void_p).value
+        self._textpage = textpage
         self._name, self._flags, self._matrix = (
             ctypes.create_string_buffer(_NAME_BYTES),
             ctypes.c_int(),
-            raw.FS_MATRIX(),
+            pdfium.Matrix(),
         )
-        self._at = [ctypes.addressof(memory) for memory in (self._name, self._flags, self._matrix)]
-        self._known: dict[tuple[bytes, int], bool] = {}
+        self._matrix_at = ctypes.c_void_p(ctypes.addressof(self._matrix))
+        self._fonts: dict[tuple[bytes, int], bool] = {}
+        self._object = 0
+        self._type = 0.0, False
 
     def look(self, first: int, last: int) -> tuple[float, bool]:
         """Return the smaller size of two characters in points, and whether both are bold."""
@@ -261,16 +306,23 @@ class _FontReader:
         return min(size, other), bold and also
 
     def _look(self, index: int) -> tuple[float, bool]:
+        """Return size and weight of a character; all that one text object shows have the same."""
+        found = pdfium.get_text_object(self._textpage, index) or 0
+        if not found or found != self._object:
+            self._object, self._type = found, (self._size(index), self._is_bold(index))
+        return self._type
+
+    def _size(self, index: int) -> float:
         # The size that a producer names is scaled by a matrix: many set type of size 1, ten times enlarged.
         scale = 1.0
-        if _get_matrix(self._textpage, index, self._at[2]):
+        if pdfium.get_matrix(self._textpage, index, self._matrix_at):
             scale = hypot(self._matrix.c, self._matrix.d)
-        return scale * _get_size(self._textpage, index), self._is_bold(index)
+        return scale * float(pdfium.get_size(self._textpage, index))
 
     def _is_bold(self, index: int) -> bool:
-        if not _get_font(self._textpage, index, self._at[0], _NAME_BYTES, self._at[1]):
+        if not pdfium.get_font(self._textpage, index, self._name, _NAME_BYTES, ctypes.byref(self._flags)):
             return False
         font = self._name.value, self._flags.value
-        if font not in self._known:
-            self._known[font] = bool(font[1] & _FORCE_BOLD) or _BOLD_NAME.search(font[0]) is not None
-        return self._known[font]
+        if font not in self._fonts:
+            self._fonts[font] = bool(font[1] & _FORCE_BOLD) or _BOLD_NAME.search(font[0]) is not None
+        return self._fonts[font]

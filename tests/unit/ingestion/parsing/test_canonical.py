@@ -80,3 +80,9 @@ def test_a_megabyte_takes_linear_time(unit: str) -> None:
         join_broken_words(text, vocabulary([text]))
 
     assert_linear(work, unit * (1_000_000 // len(unit)))
+
+
+def test_the_vocabulary_holds_the_words_of_many_texts_without_their_signs() -> None:
+    texts = [f"(Number{chr(97 + index % 26)}, client-server\nend 12ab." for index in range(120)]
+    expected = {f"number{chr(97 + index)}" for index in range(26)} | {"client-server", "end", "ab"}
+    assert vocabulary(texts) == expected

@@ -1,12 +1,13 @@
 import io
 
 import pypdf
-import pypdfium2
 import pytest
 from fpdf import FPDF
 from PIL import Image
 from pypdf.constants import PageLabelStyle
 
+from app.core.boxes import unpack
+from app.ingestion.parsing import pdf_library
 from app.ingestion.parsing.pdf import parse_pdf
 from app.ingestion.parsing.pypdf_text import PypdfText
 from app.ingestion.parsing.types import ParseFailure, ParseLimits, ParseReason
@@ -161,10 +162,7 @@ def test_a_second_reading_that_loops_or_eats_memory_leaves_the_first(monkeypatch
 
 
 def test_what_pdfium_cannot_open_is_read_by_pypdf(monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_data: bytes) -> pypdfium2.PdfDocument:
-        raise pypdfium2.PdfiumError("damaged", err_code=3)
-
-    monkeypatch.setattr(pypdfium2, "PdfDocument", refuse)
+    monkeypatch.setattr(pdf_library, "open_document", lambda _data: pdf_library.Handle())
     parsed = parse_pdf(_pdf(*BODIES), LIMITS)
     assert [page.text for page in parsed.pages] == [f"{body}\n" for body in BODIES]
     assert [page.boxes for page in parsed.pages] == [b""] * 3
@@ -188,3 +186,12 @@ def test_many_small_texts_on_one_page_take_linear_time() -> None:
         parse_pdf(raw_pdf([content]), LIMITS)
 
     assert_linear(work, "x" * 20_000)
+
+
+def test_more_words_than_are_asked_for_at_once_keep_their_places() -> None:
+    rows = b"".join(shown("a b c d e f g h i j k l m n o p q r s t", 50, 790 - 7 * row, 5) for row in range(110))
+    page = parse_pdf(raw_pdf([rows]), LIMITS).pages[0]
+    boxes = list(unpack(page.boxes))
+    assert len(boxes) == 2_200
+    assert len({(box.left, box.right) for box in boxes[::20]}) == 1
+    assert [box.top for box in boxes[::20]] == sorted(box.top for box in boxes[::20])
