@@ -4,9 +4,6 @@ import codecs
 import re
 import unicodedata
 
-import chardet
-from chardet import EncodingEra
-
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -40,7 +37,6 @@ _WIDER = {
     "euc_kr": "cp949",
     "big5": "big5hkscs",
 }
-_ERAS = EncodingEra.ALL & ~EncodingEra.MAINFRAME
 
 
 def decode(data: bytes) -> str:
@@ -131,7 +127,10 @@ def _guess(data: bytes) -> str | None:
     sample = data[start : start + _SAMPLE]
     if len(sample) == _SAMPLE:
         sample = sample[: sample.rfind(b"\n") + 1] or sample
-    encoding = chardet.detect(sample, encoding_era=_ERAS)["encoding"]
+    import chardet  # noqa: PLC0415 (takes as long to load as reading ten pages; only odd bytes need it)
+
+    eras = chardet.EncodingEra.ALL & ~chardet.EncodingEra.MAINFRAME
+    encoding = chardet.detect(sample, encoding_era=eras)["encoding"]
     try:
         name = codecs.lookup(encoding).name if encoding else None
     except LookupError:
