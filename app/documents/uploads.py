@@ -14,6 +14,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.errors import InvalidRequestError, UnavailableError
+from app.core.glyphs import is_visible
 from app.core.identifiers import extract_identifiers
 from app.core.ids import DocumentId, VersionId, new_id
 from app.core.tenancy import WorkspaceScope
@@ -268,13 +269,14 @@ def clean_name(name: str) -> str:
     """Return a document name in one normal form: NFC, no folders, no control or reordering characters.
 
     Raises:
-        InvalidRequestError: Nothing is left, or it is longer than 255 characters.
+        InvalidRequestError: Nothing is left that a reader would see, or it is longer than 255 characters.
     """
     base = name.replace("\\", "/").rsplit("/", 1)[-1]
     kept = (char for char in base if unicodedata.category(char) not in {"Cc", "Cs"} and char not in _BIDI_CONTROLS)
     # Normalised last: a mark that stood behind a removed character joins the one before it.
     cleaned = " ".join(unicodedata.normalize("NFC", "".join(kept)).split())
-    if not cleaned or cleaned in {".", ".."}:
+    # Signs without a shape stay where others are: joiners belong to Persian words and to emoji.
+    if not is_visible(cleaned) or cleaned in {".", ".."}:
         raise InvalidRequestError("The document needs a name.")
     if len(cleaned) > _MAX_NAME:
         raise InvalidRequestError(f"The document's name is longer than {_MAX_NAME} characters.")

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, model_validator
 
+from app.core.glyphs import is_visible
+
 _NUL = "\x00"
 
 
@@ -44,6 +46,8 @@ def _holds_nul(body: object) -> bool:
 def _one_line(value: str) -> str:
     if any(unicodedata.category(character) in {"Cc", "Zl", "Zp"} for character in value):
         raise ValueError("must be one line without control characters")
+    if not is_visible(value):
+        raise ValueError("must have something that a reader sees")
     return value
 
 

@@ -18,11 +18,6 @@ _MARKS_AT_ONCE = 100
 _LONG_RUN = re.compile(rf"[^\w\s\x00-\x7f]{{{_MARKS_AT_ONCE + 1},}}")
 _JOINER = "\u034f"
 """Combining grapheme joiner, which Unicode (UAX 15, stream-safe text) sets between too many marks."""
-_INVISIBLE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zs", "Zl", "Zp"})
-# Letters and signs that show nothing: fillers, the empty braille cell, variation selectors, the joiner.
-_FILLERS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 _PIECE = 20_000
 _BORDERS = ("\n\n", "\n", " ")
 
@@ -56,14 +51,6 @@ def _with_joiners(match: re.Match[str]) -> str:
             marks = 1
         parts.append(character)
     return "".join(parts)
-
-
-def is_visible(text: str) -> bool:
-    """Whether a reader sees anything of a text: it has more than white space and characters without a shape."""
-    return any(
-        not _FILLERS.match(character) and unicodedata.category(character) not in _INVISIBLE_CATEGORIES
-        for character in set(text)
-    )
 
 
 def tidy(text: str) -> str:

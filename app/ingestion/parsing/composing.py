@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
-from app.ingestion.parsing.canonical import clean, is_visible, split_long, tidy
+from app.core.glyphs import is_visible
+from app.ingestion.parsing.canonical import clean, split_long, tidy
 from app.ingestion.parsing.types import (
     PARSER_VERSION,
     Mark,

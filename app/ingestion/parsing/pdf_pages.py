@@ -13,7 +13,8 @@ from operator import add
 from typing import NamedTuple
 
 from app.core.boxes import FULL, pack_columns
-from app.ingestion.parsing.canonical import broken_words, clean, is_visible, tidy
+from app.core.glyphs import is_visible
+from app.ingestion.parsing.canonical import broken_words, clean, tidy
 from app.ingestion.parsing.pdf_layout import Piece, median, visual_lines
 from app.ingestion.parsing.pdf_tables import Row, Table
 from app.ingestion.parsing.pdf_words import PageWords, Word, starts_of

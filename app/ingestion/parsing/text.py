@@ -1,7 +1,8 @@
 """Reads plain text and Markdown of any encoding."""
 
+from app.core.glyphs import is_visible
 from app.documents.encodings import decode
-from app.ingestion.parsing.canonical import clean, is_visible, split_long, tidy
+from app.ingestion.parsing.canonical import clean, split_long, tidy
 from app.ingestion.parsing.furniture import take_out_furniture
 from app.ingestion.parsing.types import (
     PARSER_VERSION,
