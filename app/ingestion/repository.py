@@ -45,19 +45,19 @@ async def claim(session: AsyncSession, scope: WorkspaceScope, sha256: str, lease
 
     Text and chunks that this version of the program stored completely are kept, others are cleared.
     """
-    alive = (Content.lease_until > func.clock_timestamp()).label("alive")
+    lasts = (Content.lease_until - func.clock_timestamp()).label("lasts")
     stored = and_(Content.parser_version == PARSER_VERSION, Content.chunker_version == CHUNKER_VERSION).label("stored")
     row = (
         await session.execute(
-            select(Content.lease_until, alive, stored)
+            select(lasts, stored)
             .where(in_workspace(Content, scope), Content.sha256 == sha256, _unfinished())
             .with_for_update(key_share=True)
         )
     ).one_or_none()
     if row is None:
         return None
-    if row.alive:
-        return Busy(row.lease_until)
+    if row.lasts is not None and row.lasts > timedelta(0):
+        return Busy(row.lasts)
     if not row.stored:
         await _clear_text(session, scope, sha256)
     return await _take(session, scope, sha256, lease, text_stored=row.stored)
@@ -104,6 +104,11 @@ async def renew(session: AsyncSession, scope: WorkspaceScope, held: Claim, lease
     """Prolong a claim, which is no progress: `updated_at` stays. Raises `ClaimLostError` like `advance`."""
     until = case((_unfinished(), func.clock_timestamp() + lease))
     await _write(session, scope, held, lease_until=until, updated_at=Content.updated_at)
+
+
+async def hold(session: AsyncSession, scope: WorkspaceScope, held: Claim) -> str:
+    """Hold the row of a claim, and return where its bytes are by now. Raises `ClaimLostError` like `advance`."""
+    return await _write(session, scope, held, updated_at=Content.updated_at)
 
 
 async def release(
@@ -386,12 +391,9 @@ def _begun(status: Status, done: int | InstrumentedAttribute[int]) -> dict[str, 
     return {"status": status, "stage_started_at": func.now(), "stage_started_done": done}
 
 
-async def _write(session: AsyncSession, scope: WorkspaceScope, held: Claim, **values: object) -> None:
-    result = await session.execute(
-        update(Content)
-        .where(in_workspace(Content, scope), Content.sha256 == held.sha256, Content.fence == held.fence)
-        .values(**values)
-        .returning(Content.fence)
-    )
-    if result.one_or_none() is None:
+async def _write(session: AsyncSession, scope: WorkspaceScope, held: Claim, **values: object) -> str:
+    mine = in_workspace(Content, scope), Content.sha256 == held.sha256, Content.fence == held.fence
+    key: str | None = await session.scalar(update(Content).where(*mine).values(**values).returning(Content.blob_key))
+    if key is None:
         raise ClaimLostError
+    return key

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import timedelta
 
 from app.core.ids import ChunkId
 from app.documents.types import Status
@@ -40,9 +40,9 @@ class Yielded:
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Another worker holds this content; `until` is when its lease ends unless it renews it."""
+    """Another worker holds this content; its lease ends in so long, by the database's clock, unless it renews it."""
 
-    until: datetime
+    lasts: timedelta
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ A job exists exactly when its row does: no job without its row, no row that wait
 """
 
 from collections.abc import Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import procrastinate
 from procrastinate.exceptions import AlreadyEnqueued
@@ -43,7 +43,10 @@ def queue_app(database_url: str) -> procrastinate.App:
 
 
 class JobQueue:
-    """Enlists jobs. Asking twice for the same waiting work leaves one job."""
+    """Enlists jobs, at times of the database's clock.
+
+    Asking twice for the same waiting work leaves one job, at the earlier of both times.
+    """
 
     def __init__(self, app: procrastinate.App) -> None:
         self._app = app
@@ -102,9 +105,11 @@ class JobQueue:
     async def remove_old_vectors(
         self, session: AsyncSession, payload: RemoveOldVectorsPayload, *, after: timedelta = _AT_ONCE
     ) -> None:
-        """Ask for the vectors of a workspace's former models to be removed."""
+        """Ask for the vectors of a workspace's former models to be removed; of two wishes the later time holds."""
         lock = f"{TaskName.REMOVE_OLD_VECTORS}:{payload.workspace_id}"
-        await self._enlist(session, TaskName.REMOVE_OLD_VECTORS, payload, Lane.BACKGROUND, lock=lock, after=after)
+        await self._enlist(
+            session, TaskName.REMOVE_OLD_VECTORS, payload, Lane.BACKGROUND, lock=lock, after=after, latest=True
+        )
 
     async def forget(self, session: AsyncSession, scope: WorkspaceScope, sha256s: Sequence[str]) -> None:
         """Take the waiting jobs of contents that are deleted out of the queue; what runs notices by itself."""
@@ -121,6 +126,11 @@ class JobQueue:
         """Tell whether another workspace waits for a slot of this lane."""
         parameters = {"workspace_id": str(scope.workspace_id), "lane": lane}
         return bool(await session.scalar(load_sql(_QUERIES, "others_wait"), parameters))
+
+    async def moment(self, session: AsyncSession, after: timedelta) -> datetime:
+        """Return when some time from the begin of this transaction is, by the database's clock."""
+        moment: datetime = (await session.execute(load_sql(_QUERIES, "moment"), {"after": after})).scalar_one()
+        return moment
 
     async def depths(self, session: AsyncSession) -> Mapping[str, int]:
         """Return how many jobs wait in each lane where some do."""
@@ -143,7 +153,27 @@ class JobQueue:
         lock: str | None = None,
         priority: int = 0,
         after: timedelta = _AT_ONCE,
+        latest: bool = False,
     ) -> None:
+        at = await self.moment(session, after) if after else None
+        waiting = {"lock": lock, "at": at, "latest": latest}
+        while not await self._defer(session, task, payload, lane, lock=lock, priority=priority, at=at):
+            if await session.scalar(load_sql(_QUERIES, "meet_waiting"), waiting) is not None:
+                return  # the waiting job will do this work too
+            # It began meanwhile, and may not have seen what this transaction is about.
+
+    async def _defer(
+        self,
+        session: AsyncSession,
+        task: TaskName,
+        payload: Payload,
+        lane: Lane,
+        *,
+        lock: str | None,
+        priority: int,
+        at: datetime | None,
+    ) -> bool:
+        """Insert a job; False when one waits under its lock."""
         connection = await session.connection()
         raw = await connection.get_raw_connection()
         deferrer = self._app.configure_task(
@@ -153,14 +183,15 @@ class JobQueue:
             queueing_lock=lock,
             priority=priority,
             connection=raw.driver_connection,
-            schedule_in={"seconds": after.total_seconds()} if after else None,
+            schedule_at=at,
         )
         try:
             # Of the connection: the session would begin its savepoint with its own next statement, and there is none.
             async with connection.begin_nested():
                 await deferrer.defer_async(**payload.model_dump(mode="json"))
         except AlreadyEnqueued:
-            return  # the waiting job will do this work too
+            return False
+        return True
 
 
 async def _standing(session: AsyncSession, payload: IngestPayload) -> Standing:

@@ -1,7 +1,7 @@
 """Starts the jobs of lost workers again, and forgets the workers."""
 
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import procrastinate
 import structlog
@@ -15,6 +15,9 @@ log = structlog.get_logger(__name__)
 _MAX_STARTS = 10
 """A job that was lost with its worker this often is given up. Files are counted by themselves, and sooner."""
 
+_LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+"""At once by any clock: the queue's own "now" is that of this machine, which may be ahead of the database's."""
+
 
 async def find_lost(app: procrastinate.App, stalled_after: timedelta) -> Sequence[Job]:
     """Return the running jobs whose worker has been silent for so long."""
@@ -27,7 +30,7 @@ async def start_again(app: procrastinate.App, job: Job) -> None:
         await app.job_manager.finish_job(job, status=Status.FAILED, delete_job=False)
         return
     try:
-        await app.job_manager.retry_job(job)
+        await app.job_manager.retry_job(job, retry_at=_LONG_AGO)
     except UniqueViolation:
         # The same work was asked for meanwhile and waits for the lock that this job still holds.
         await app.job_manager.finish_job(job, status=Status.ABORTED, delete_job=True)

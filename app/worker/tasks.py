@@ -3,7 +3,7 @@
 import asyncio
 import random
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar, assert_never
 from uuid import UUID
 
@@ -12,7 +12,6 @@ import structlog
 from pydantic import ValidationError
 
 from app.bootstrap import Services
-from app.core.clock import utc_now
 from app.core.errors import UnavailableError
 from app.core.ids import UserId, WorkspaceId
 from app.core.tenancy import WorkspaceScope
@@ -49,6 +48,14 @@ class InvalidPayloadError(Exception):
     """A job's arguments are not those of its task; the sweep gives it up, since running it again would not help."""
 
 
+class RemovalFailedError(Exception):
+    """Stored bytes could not be removed; `again_at` is when to try next, by the database's clock."""
+
+    def __init__(self, again_at: datetime) -> None:
+        super().__init__("stored bytes could not be removed")
+        self.again_at = again_at
+
+
 class _RemovalRetry(procrastinate.BaseRetryStrategy):
     """Tries again with doubling distance; the last try comes after half an hour without the store."""
 
@@ -57,7 +64,10 @@ class _RemovalRetry(procrastinate.BaseRetryStrategy):
     ) -> procrastinate.RetryDecision | None:
         if isinstance(exception, InvalidPayloadError) or job.attempts >= _REMOVAL_TRIES:
             return None
-        return procrastinate.RetryDecision(retry_in={"seconds": 2 ** (job.attempts + 1)})
+        if isinstance(exception, RemovalFailedError):
+            return procrastinate.RetryDecision(retry_at=exception.again_at)
+        # Without the database's clock, that of this machine is better than none.
+        return procrastinate.RetryDecision(retry_in={"seconds": _removal_seconds(job)})
 
 
 def register(app: procrastinate.App) -> None:
@@ -124,7 +134,13 @@ async def remove_old_vectors(context: procrastinate.JobContext, /, **arguments: 
 async def remove_blobs(context: procrastinate.JobContext, /, **arguments: Any) -> None:
     """Remove stored bytes whose rows were deleted."""
     payload = _validated(RemoveBlobsPayload, context, arguments)
-    await _services(context).pending_blobs.sweep(_scope(context, payload.workspace_id, _NOBODY), payload.keys)
+    services, scope = _services(context), _scope(context, payload.workspace_id, _NOBODY)
+    try:
+        await services.pending_blobs.sweep(scope, payload.keys)
+    except UnavailableError as error:
+        async with services.database.workspace(scope) as session:
+            again_at = await services.queue.moment(session, timedelta(seconds=_removal_seconds(context.job)))
+        raise RemovalFailedError(again_at) from error
 
 
 async def _follow_up(
@@ -140,7 +156,7 @@ async def _follow_up(
         case Finished():
             log.info("ingestion.finished", **_ids(payload), status=end.status, chunks=end.chunks, reason=end.reason)
         case Busy():
-            await _ingest_again(context, scope, payload, max(end.until - utc_now(), _AT_ONCE))
+            await _ingest_again(context, scope, payload, end.lasts)
         case Away():
             outages = 0 if end.progressed else payload.outages
             again = payload.model_copy(update={"outages": outages + 1})
@@ -162,6 +178,10 @@ def wait_after(outages: int) -> timedelta:
     """
     seconds = min(_FIRST_WAIT * 2 ** min(outages, 10), _LONGEST_WAIT)
     return timedelta(seconds=seconds * random.uniform(1 - _WAIT_JITTER, 1 + _WAIT_JITTER))  # noqa: S311  (no secret)
+
+
+def _removal_seconds(job: procrastinate.jobs.Job) -> int:
+    return 1 << (job.attempts + 1)
 
 
 async def _ingest_again(

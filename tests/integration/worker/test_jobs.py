@@ -1,6 +1,6 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import procrastinate
@@ -10,13 +10,15 @@ import sqlalchemy as sa
 from app.bootstrap import Services
 from app.core.errors import UnavailableError
 from app.db.models import Content, DeadLetter
+from app.documents.storage import new_key
 from app.documents.types import Status
 from app.ingestion.parsing.types import ParseLimits
 from app.ingestion.pipeline import MAX_ATTEMPTS, IngestionService
+from app.jobs.payloads import RemoveBlobsPayload
 from app.llm.embedders import Embedders
 from app.llm.types import Vectors
 from app.worker.sweep import sweep
-from app.worker.tasks import ingest, wait_after
+from app.worker.tasks import ingest, register, wait_after
 from app.worker.timing import WorkerTiming
 from tests.support.documents import Shelf, prose
 from tests.support.embedder import HashEmbedder
@@ -67,6 +69,46 @@ async def test_a_lost_job_starts_again(shelf: Shelf, tenant: Tenant, queue: proc
     found = await sweep(shelf.services, queue, WorkerTiming())
     assert found["lost_jobs"] == 1
     assert [job["status"] for job in await shelf.jobs(tenant.scope)] == ["todo"]
+
+
+async def test_a_lost_job_starts_at_once_whatever_this_machine_takes_for_now(
+    shelf: Shelf, tenant: Tenant, queue: procrastinate.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await shelf.upload(tenant.scope, "a.txt", prose("a"))
+    await execute(shelf, tenant, f"UPDATE procrastinate_jobs SET status = 'doing' {MINE}")  # noqa: S608
+    monkeypatch.setattr("procrastinate.utils.utcnow", lambda: datetime.now(UTC) + timedelta(hours=2))
+    assert (await sweep(shelf.services, queue, WorkerTiming()))["lost_jobs"] == 1
+    (job,) = await shelf.jobs(tenant.scope)
+    assert job["waits"] <= timedelta(0)
+
+
+async def test_a_removal_that_failed_is_tried_again_by_the_clock_of_the_database(
+    shelf: Shelf, tenant: Tenant, services: Services, queue: procrastinate.App, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def away(*_: object) -> int:
+        raise UnavailableError("A stored file could not be removed.")
+
+    payload = RemoveBlobsPayload(workspace_id=tenant.workspace.id, keys=(new_key(tenant.workspace.id),))
+    async with services.database.workspace(tenant.scope) as session:
+        await services.queue.remove_blobs(session, payload)
+    monkeypatch.setattr(services.pending_blobs, "sweep", away)
+    monkeypatch.setattr("procrastinate.utils.utcnow", lambda: datetime.now(UTC) + timedelta(hours=2))
+    register(queue)
+    context = {"services": services, "timing": WorkerTiming()}
+    await queue.run_worker_async(wait=False, install_signal_handlers=False, additional_context=context)
+    (job,) = await shelf.jobs(tenant.scope)
+    assert (job["status"], job["attempts"]) == ("todo", 1)
+    assert job["waits"] <= timedelta(seconds=2)
+
+
+async def test_a_held_content_is_looked_at_again_when_its_lease_ends(
+    shelf: Shelf, tenant: Tenant, services: Services
+) -> None:
+    await shelf.upload(tenant.scope, "a.txt", prose("a"))
+    held = "status = 'parsing', lease_until = now() + interval '20 seconds'"
+    await execute(shelf, tenant, f"UPDATE contents SET {held} WHERE workspace_id = :workspace_id")  # noqa: S608
+    (waiting,) = await run_waiting(shelf, tenant, services)
+    assert timedelta(seconds=10) < waiting["waits"] <= timedelta(seconds=20)
 
 
 async def test_a_lost_job_whose_work_was_asked_for_again_gives_way(

@@ -13,7 +13,13 @@ from app.jobs.payloads import (
     wrong_fields,
 )
 
-INGEST = {"workspace_id": str(uuid4()), "content_sha256": "0f" * 32, "user_id": str(uuid4()), "size_bytes": 7}
+INGEST = {
+    "workspace_id": str(uuid4()),
+    "content_sha256": "0f" * 32,
+    "user_id": str(uuid4()),
+    "size_bytes": 7,
+    "outages": 0,
+}
 REMOVE = {"workspace_id": str(uuid4()), "keys": ["a/b"]}
 OF_A_WORKSPACE = {"workspace_id": str(uuid4()), "user_id": str(uuid4())}
 
