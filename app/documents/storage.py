@@ -4,6 +4,7 @@ A key is used once and never again: a removal that runs late, or twice, cannot h
 """
 
 import asyncio
+import errno
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -36,6 +37,7 @@ _TIMEOUTS: "ClientConfig" = {
     "timeout": timedelta(minutes=10),
 }
 _NO_BUCKET = "NoSuchBucket"
+_NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 _NOBODY = WorkspaceId(UUID(int=0))
 _WRONG_SETUP = (FileNotFoundError, PermissionDeniedError, UnauthenticatedError)
 """What a store says of a bucket that is missing or closed to us, where no key can be at fault."""
@@ -99,15 +101,17 @@ class BlobStore:
             raise
 
     async def _write(self, key: str, file: BinaryIO) -> None:
-        with NamedTemporaryFile() as copy:
-            # By path: obstore 0.12 holds a file object beyond the call, and 2 of 10 processes aborted at their exit.
-            await asyncio.to_thread(_copy, file, copy)
-            try:
+        try:
+            with NamedTemporaryFile() as copy:
+                # By path: obstore 0.12 holds a file object beyond the call, and 2 of 10 processes aborted at exit.
+                await asyncio.to_thread(_copy, file, copy)
                 await obstore.put_async(self._store, key, Path(copy.name))
-            except _WRONG_SETUP as error:
-                raise UnavailableError("The store of files is set up wrongly. Tell an operator.") from error
-            except (StoreError, OSError) as error:
-                raise UnavailableError("The file could not be stored. Try again in a moment.") from error
+        except _WRONG_SETUP as error:
+            raise UnavailableError("The store of files is set up wrongly. Tell an operator.") from error
+        except OSError as error:
+            raise not_kept(error) from error
+        except StoreError as error:
+            raise UnavailableError("The file could not be stored. Try again in a moment.") from error
 
     async def check(self) -> None:
         """Ask whether the store can be used.
@@ -172,6 +176,13 @@ class BlobStore:
                 raise UnavailableError("A stored file could not be removed.") from error
 
 
+def not_kept(error: OSError) -> UnavailableError:
+    """Return what to say when this machine could not keep a file that is being uploaded: no fault of the file."""
+    if error.errno in _NO_ROOM:
+        return UnavailableError("The server has no room for the file now. Tell an operator, and try again later.")
+    return UnavailableError("The file could not be stored. Try again in a moment.")
+
+
 def new_key(workspace_id: WorkspaceId) -> str:
     """Return a key that was never used."""
     return f"{workspace_id}/{new_id()}"
@@ -200,7 +211,7 @@ def _translated() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise NotFoundError("The stored file is gone.") from error
+        raise NotFoundError("The stored file is gone. Upload it again.") from error
     except (StoreError, OSError) as error:
         raise UnavailableError("The stored file cannot be read now. Try again in a moment.") from error
 

@@ -1,4 +1,5 @@
 import asyncio
+import errno
 import io
 import os
 from pathlib import Path
@@ -11,6 +12,7 @@ from pydantic import SecretStr
 from app.core.config import BlobBackend, Settings
 from app.core.errors import NotFoundError, UnavailableError
 from app.core.ids import WorkspaceId
+from app.documents import storage
 from app.documents.storage import BlobStore, new_key, open_store
 
 WORKSPACE = WorkspaceId(uuid4())
@@ -76,6 +78,30 @@ async def test_a_store_that_takes_nothing_is_unavailable(tmp_path: Path) -> None
     (tmp_path / str(WORKSPACE)).write_text("a file where a folder should be")
     with pytest.raises(UnavailableError):
         await blobs.put(new_key(WORKSPACE), io.BytesIO(b"x"))
+
+
+class NoRoom(io.BytesIO):
+    """A file that a full disk does not take, or does not give."""
+
+    name = "full"
+
+    def read(self, size: int | None = -1) -> bytes:
+        raise OSError(errno.ENOSPC, f"No space left on device: {size}")
+
+    def flush(self) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+async def test_a_disk_without_room_is_unavailable_and_keeps_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blobs = BlobStore(LocalStore(str(tmp_path)))
+    with pytest.raises(UnavailableError, match="no room"):
+        await blobs.put(new_key(WORKSPACE), NoRoom(b"abc"))
+    monkeypatch.setattr(storage, "NamedTemporaryFile", NoRoom)
+    with pytest.raises(UnavailableError, match="no room"):
+        await blobs.put(new_key(WORKSPACE), io.BytesIO(b"abc"))
+    assert left_in(tmp_path) == []
 
 
 def with_store(settings: Settings, **changes: object) -> Settings:
