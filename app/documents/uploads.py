@@ -37,6 +37,7 @@ log = structlog.get_logger(__name__)
 
 _MEBIBYTE = 1024 * 1024
 _MAX_NAME = 255
+_LOOK_WITHIN_SECONDS = 2.0
 _LATELY = timedelta(minutes=10)
 """How long somebody may have forgotten that they, or a colleague, brought a document."""
 _MOST_COMPARED = 500
@@ -91,30 +92,55 @@ class Uploads:
             NameTakenError: The member brought a restricted document of this name, and may not read it any more.
         """
         received = await asyncio.to_thread(self._inspect, upload)
+        lost_key = await self._lost_key(scope, received.sha256)
         try:
-            return (await self._attach(scope, received, blob_key=None)).result
+            return (await self._attach(scope, received, None, lost_key)).result
         except _UnknownBytesError:
-            return await self._store_and_attach(scope, upload, received)
+            return await self._store_and_attach(scope, upload, received, lost_key)
 
-    async def _store_and_attach(self, scope: WorkspaceScope, upload: Upload, received: _Received) -> UploadResult:
+    async def _lost_key(self, scope: WorkspaceScope, sha256: str) -> str | None:
+        """Return the key of these bytes when a content has them and the store does not, any more.
+
+        A store that does not answer has lost nothing: what is known is answered without it.
+        """
+        async with self._database.workspace(scope) as session:
+            content = await repository.find_content(session, scope, sha256)
+        if content is None:
+            return None
+        try:
+            async with asyncio.timeout(_LOOK_WITHIN_SECONDS):
+                there = await self._blobs.exists(content.blob_key)
+        except (UnavailableError, TimeoutError) as error:
+            log.warning("upload.bytes_not_looked_for", key=content.blob_key, error=type(error).__name__)
+            return None
+        return None if there else content.blob_key
+
+    async def _store_and_attach(
+        self, scope: WorkspaceScope, upload: Upload, received: _Received, lost_key: str | None
+    ) -> UploadResult:
         """Note the key, store the bytes, write the rows; bytes that no row refers to in the end are removed again."""
         key, used = new_key(scope.workspace_id), None
         try:
             await self._pending.expect(scope, key)
             await self._blobs.put(key, upload.file)
-            attached = await self._attach(scope, received, key)
+            attached = await self._attach(scope, received, key, lost_key)
             used = attached.blob_key
         finally:
             if used != key:
                 await finish_though_cancelled(self._remove_unless_used(scope, key))
         return attached.result
 
-    async def _attach(self, scope: WorkspaceScope, received: _Received, blob_key: str | None) -> _Attached:
-        """Write the rows and the job in one transaction; `_UnknownBytesError` without a key for bytes that are new."""
+    async def _attach(
+        self, scope: WorkspaceScope, received: _Received, blob_key: str | None, lost_key: str | None
+    ) -> _Attached:
+        """Write the rows and the job in one transaction.
+
+        `_UnknownBytesError` without a key for bytes that are new, or that a content has lost under `lost_key`.
+        """
         try:
             async with self._database.workspace(scope) as session:
                 await lock_documents(session, scope)
-                content = await self._content(session, scope, received, blob_key)
+                content = await self._content(session, scope, received, blob_key, lost_key)
                 return _Attached(await self._record(session, scope, received, content), content.blob_key)
         except IntegrityError as error:
             if refused := refusal(error):
@@ -142,15 +168,23 @@ class Uploads:
         return _Received(name, upload.visibility, sha256, size, media_type)
 
     async def _content(
-        self, session: AsyncSession, scope: WorkspaceScope, received: _Received, blob_key: str | None
+        self,
+        session: AsyncSession,
+        scope: WorkspaceScope,
+        received: _Received,
+        blob_key: str | None,
+        lost_key: str | None,
     ) -> Content:
-        """Return the row of these bytes; a new one when they have just been stored."""
+        """Return the row of these bytes: that which has them, that which has lost them, or a new one."""
         content = await repository.find_content(session, scope, received.sha256)
-        if content is not None:
+        # Under another key they have come back meanwhile, or were deleted and brought anew.
+        if content is not None and content.blob_key != lost_key:
             return content
         if blob_key is None:
             raise _UnknownBytesError
         await self._pending.attach(session, scope, blob_key)
+        if content is not None:
+            return await self._restore(session, scope, content, blob_key)
         content = Content(
             workspace_id=scope.workspace_id,
             sha256=received.sha256,
@@ -161,6 +195,17 @@ class Uploads:
         )
         session.add(content)
         await session.flush()  # the version refers to the row
+        return content
+
+    async def _restore(self, session: AsyncSession, scope: WorkspaceScope, content: Content, blob_key: str) -> Content:
+        """Let a content have its bytes again; a worker that holds it is not disturbed.
+
+        The lost key is noted, so that bytes which come back with a disk or a backup are not kept for ever.
+        """
+        await self._pending.condemn(session, scope, [content.blob_key])
+        log.warning("upload.lost_bytes_restored", workspace_id=str(scope.workspace_id), lost_key=content.blob_key)
+        content.blob_key = blob_key
+        await session.flush()  # what follows reads the row
         return content
 
     async def _record(

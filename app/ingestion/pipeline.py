@@ -145,8 +145,7 @@ class IngestionService:
         except ParseFailure as failure:
             return await self._fail_by_file(scope, held, failure)
         except NotFoundError:
-            detail = "The stored file is gone. Delete the document and upload it again."
-            return await self._fail_by_us(scope, held, "file_missing", detail)
+            return await self._without_bytes(scope, held, others_wait)
         except PassageRefusedError as refused:
             detail = (
                 f"The passage on page {refused.page} could not be embedded: the embedding model gives no usable result "
@@ -158,6 +157,16 @@ class IngestionService:
         with _needed("the store of files"):
             data = await self._blobs.read(held.blob_key)
         return await parse_isolated(data, MediaType(held.media_type), self._limits)
+
+    async def _without_bytes(self, scope: WorkspaceScope, held: Claim, others_wait: OthersWait) -> Finished | Yielded:
+        """End as failed a content whose bytes are gone, unless an upload has brought them again under a new key."""
+        async with self._database.workspace(scope) as session:
+            key = await repository.hold(session, scope, held)
+            if key == held.blob_key:
+                detail = "The stored file is gone. Upload the file again."
+                await self._bury(session, scope, held, "file_missing", detail)
+                return Finished(Status.FAILED, 0, "file_missing")
+        return await self._process(scope, dataclasses.replace(held, blob_key=key), others_wait)
 
     async def _make_text(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> None:
         """Store pages and chunks, in batches, and last the mark that they are complete."""
