@@ -6,7 +6,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from app.api import errors
-from app.api.middleware import BodyLimitMiddleware, RequestMiddleware
+from app.api.middleware import BodyLimitMiddleware, BodyPaceMiddleware, RequestMiddleware
 from app.api.openapi import Api
 from app.api.readiness import SPARED, ReadinessProbe, service_checks
 from app.api.routes import (
@@ -24,6 +24,8 @@ from app.api.routes import (
 )
 from app.bootstrap import Services
 
+_SILENT_SECONDS = 30.0
+"""How long nothing may come of a body: longer than a mobile connection changes cells, short for who holds slots."""
 _ROUTERS = (
     health.router,
     config.router,
@@ -55,6 +57,7 @@ def create_app(services: Services) -> FastAPI:
     checks = service_checks(services.database.engine, services.redis, services.embedders)
     api.state.readiness = ReadinessProbe(checks, spared=SPARED)
     api.add_middleware(BodyLimitMiddleware, max_upload_bytes=services.settings.max_upload_bytes)
+    api.add_middleware(BodyPaceMiddleware, silent_seconds=_SILENT_SECONDS)
     api.add_middleware(RequestMiddleware)  # added last, so that it is the outermost
     errors.install(api)
     for router in _ROUTERS:

@@ -1,8 +1,9 @@
-"""What every request passes: its ids, its log line, protective headers, a limit on its body, and the last catch.
+"""What every request passes: its ids, its log line, protective headers, limits on its body, and the last catch.
 
 Pure ASGI: middleware that wraps requests in tasks of its own loses background work and hides disconnects.
 """
 
+import asyncio
 import time
 
 import structlog
@@ -15,6 +16,7 @@ from app.api import context, problem
 _MEBIBYTE = 1024 * 1024
 _UPLOAD_ROUTE = ("POST", "/v1/documents")
 _TOO_LARGE = "The request is larger than this route accepts."
+_TOO_SILENT = "The rest of the request did not come. Send it again."
 # Routes that serve pages set their own; for JSON nothing may be loaded, framed or stored.
 _DEFAULT_HEADERS = {
     "Cache-Control": "no-store",
@@ -110,6 +112,60 @@ class BodyLimitMiddleware:
             await problem.response(document)(scope, receive, send)
             return
         await self._app(scope, _counted(receive, limit), send)
+
+
+class BodyPaceMiddleware:
+    """Ends a request whose body stops coming. However slow it is, one that moves goes on.
+
+    Args:
+        app: The application.
+        silent_seconds: How long nothing may come while more is expected.
+    """
+
+    def __init__(self, app: ASGIApp, *, silent_seconds: float) -> None:
+        self._app = app
+        self._silent_seconds = silent_seconds
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one connection."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        body = _Body(receive, send, self._silent_seconds)
+        await self._app(scope, body.receive, body.send)
+
+
+class _Body:
+    """The body of one request as it comes in, until all of it is there or a response has begun.
+
+    What is waited for after that is the client's leaving, and that may take hours.
+    """
+
+    def __init__(self, receive: Receive, send: Send, silent_seconds: float) -> None:
+        self._receive = receive
+        self._send = send
+        self._silent_seconds = silent_seconds
+        self._expected = True
+
+    async def receive(self) -> Message:
+        message = await (self._next() if self._expected else self._receive())
+        if not message.get("more_body", False):
+            self._expected = False
+        return message
+
+    async def send(self, message: Message) -> None:
+        self._expected = False
+        await self._send(message)
+
+    async def _next(self) -> Message:
+        try:
+            async with asyncio.timeout(self._silent_seconds):
+                return await self._receive()
+        except TimeoutError:
+            if not self._expected:  # a response has begun meanwhile
+                return await self._receive()
+            # The rest might still come, and would be taken for the next request.
+            raise HTTPException(408, _TOO_SILENT, headers={"Connection": "close"}) from None
 
 
 def _counted(receive: Receive, limit: int) -> Receive:

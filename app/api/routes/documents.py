@@ -45,7 +45,7 @@ async def refuse_repeated_fields(request: Request) -> None:
     "",
     status_code=202,
     dependencies=[Depends(refuse_repeated_fields)],
-    responses=problems(400, 401, 403, 409, 413, 415, 422, 503),
+    responses=problems(400, 401, 403, 408, 409, 413, 415, 422, 503),
 )
 async def upload_document(
     services: CurrentServices,

@@ -1,13 +1,17 @@
 import asyncio
+import errno
 from collections.abc import AsyncIterator
+from tempfile import SpooledTemporaryFile
 from urllib.parse import unquote
 from uuid import uuid4
 
 import httpx
 import pytest
 
+from app.api.main import create_app
 from app.bootstrap import Services
 from app.core.config import Settings
+from tests.integration.api.conftest import served
 from tests.support.api import Caller
 from tests.support.document_calls import process, upload
 from tests.support.documents import prose
@@ -83,6 +87,66 @@ async def send(caller: Caller, *parts: bytes) -> httpx.Response:
     """Send a form of these parts, as they are."""
     headers = {**caller.headers(), "Content-Type": "multipart/form-data; boundary=b"}
     return await caller.client.post("/v1/documents", content=b"".join(parts) + b"--b--\r\n", headers=headers)
+
+
+class FullDisk(SpooledTemporaryFile[bytes]):
+    """Where the framework keeps a part of a form, when there is no room for it."""
+
+    def write(self, data: object) -> int:
+        raise OSError(errno.ENOSPC, f"No space left on device: {type(data)}")
+
+
+async def test_a_full_disk_is_not_the_fault_of_the_form(owner: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("starlette.formparsers.SpooledTemporaryFile", FullDisk)
+    response = await upload(owner, "a.txt", prose("a"))
+    assert (response.status_code, response.json()["code"]) == (503, "unavailable")
+    assert "no room" in response.json()["detail"]
+    assert (await owner.call("GET", "/v1/documents")).json()["items"] == []
+
+
+async def test_a_full_disk_between_form_and_store_leaves_nothing(
+    owner: Caller, services: Services, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("app.documents.storage._copy", full)
+    response = await upload(owner, "a.txt", prose("a"))
+    assert (response.status_code, response.json()["code"]) == (503, "unavailable")
+    assert (await owner.call("GET", "/v1/documents")).json()["items"] == []
+    folder = services.settings.blob_path / str(owner.workspace_id)
+    assert not folder.exists() or list(folder.iterdir()) == []
+
+
+async def test_a_name_that_shows_nothing_is_refused(owner: Caller) -> None:
+    assert (await upload(owner, "\u200b\u2060", prose("a"))).status_code == 422
+    made = await upload(owner, "a.txt", prose("a"))
+    path = f"/v1/documents/{made.json()['document_id']}"
+    response = await owner.call("PATCH", path, json={"name": "\u2800\u3164"})
+    assert (response.status_code, response.json()["detail"]) == (422, "The document needs a name.")
+
+
+async def test_a_half_sent_upload_is_ended_and_its_connection_closed(
+    services: Services, owner: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("app.api.main._SILENT_SECONDS", 0.5)
+    async with served(create_app(services)) as client:
+        address = client.base_url
+        reader, writer = await asyncio.open_connection(address.host, address.port)
+        head = {**owner.headers(), "Host": "api.test", "Content-Length": "100000"}
+        lines = [
+            f"{name}: {value}" for name, value in {**head, "Content-Type": "multipart/form-data; boundary=b"}.items()
+        ]
+        writer.write("\r\n".join(["POST /v1/documents HTTP/1.1", *lines, "", ""]).encode())
+        for piece in (part("file", b"one", "a.txt")[:40], b"x", b"y", b"z"):
+            writer.write(piece)
+            await asyncio.sleep(0.3)
+        assert not reader.at_eof()
+        answer = await asyncio.wait_for(reader.read(), 3)
+        writer.close()
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b'"code": "request_timeout"' in answer
+    assert (await owner.call("GET", "/v1/documents")).json()["items"] == []
 
 
 @pytest.mark.parametrize(
