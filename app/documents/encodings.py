@@ -2,7 +2,9 @@
 
 import codecs
 import re
-import unicodedata
+from dataclasses import dataclass
+
+from app.documents.plausibility import is_plausible, share_of_odd
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
 _MARKS = (
@@ -25,8 +27,7 @@ _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _WIDE_NAMES = ("utf-16", "utf-32")
 _MOST_CONTROLS = 0.05
 _MOST_DAMAGE = 0.05
-_MOST_ODD = 0.02
-_ODD_CATEGORIES = frozenset({"Cc", "Cn", "Co", "Cs"})
+_MOST_ODD = 0.15
 # Encodings as they are declared, and as programs really write them.
 _WIDER = {
     "ascii": "utf-8",
@@ -39,12 +40,38 @@ _WIDER = {
 }
 
 
-def decode(data: bytes) -> str:
-    """Return the text of bytes; what cannot be read becomes U+FFFD."""
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """The text of bytes.
+
+    Attributes:
+        text: What they give; what cannot be read is U+FFFD.
+        encoding: The encoding that it was read by.
+    """
+
+    text: str
+    encoding: str
+
+    @property
+    def readable(self) -> bool:
+        """Whether it is text for the most part: UTF-8 proves itself by its form, what is guessed must look so."""
+        return share_of_odd(self.text) <= _MOST_ODD if self.encoding == "utf-8" else is_plausible(self.text)
+
+
+def decode(data: bytes) -> Decoded:
+    """Return the text of bytes, in UTF-8 when they read as nothing."""
+    return _by_mark(data) or _by(find_encoding(data) or "utf-8", data)
+
+
+def _by_mark(data: bytes) -> Decoded | None:
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return data[len(mark) :].decode(encoding, "replace")
-    return data.decode(find_encoding(data) or "utf-8", "replace")
+            return _by(encoding, data[len(mark) :])
+    return None
+
+
+def _by(encoding: str, data: bytes) -> Decoded:
+    return Decoded(data.decode(encoding, "replace"), encoding)
 
 
 def find_encoding(data: bytes) -> str | None:
@@ -61,14 +88,14 @@ def find_encoding(data: bytes) -> str | None:
 
 
 def read_head(head: bytes) -> str | None:
-    """Return the text of a file's beginning; None when it is binary."""
-    for mark, encoding in _MARKS:
-        if head.startswith(mark):
-            return head[len(mark) :].decode(encoding, "replace")
-    found = find_encoding(head)
-    if found is None or not (found.startswith(_WIDE_NAMES) or _few_controls(head, found)):
-        return None
-    return codecs.getincrementaldecoder(found)("replace").decode(head)
+    """Return the text of a file's beginning, which may end within a character; None when it is binary."""
+    decoded = _by_mark(head)
+    if decoded is None:
+        found = find_encoding(head)
+        if found is None or not (found.startswith(_WIDE_NAMES) or _few_controls(head, found)):
+            return None
+        decoded = Decoded(codecs.getincrementaldecoder(found)("replace").decode(head), found)
+    return decoded.text if decoded.readable else None
 
 
 def _few_controls(head: bytes, encoding: str) -> bool:
@@ -116,8 +143,7 @@ def _familiar(sample: bytes, encoding: str) -> int:
         text = codecs.getincrementaldecoder(encoding)().decode(sample)
     except UnicodeDecodeError:
         return 0
-    odd = sum(character not in "\t\n\r\f" and unicodedata.category(character) in _ODD_CATEGORIES for character in text)
-    return len(_SHARED.findall(text)) if odd <= len(text) * _MOST_ODD else 0
+    return len(_SHARED.findall(text)) if is_plausible(text) else 0
 
 
 def _guess(data: bytes) -> str | None:

@@ -10,7 +10,7 @@ from app.core.errors import AppError
 from app.documents.containers import OLE_SIGNATURE, ZIP_SIGNATURES, ole_has, zip_names
 from app.documents.delimited import find_delimiter
 from app.documents.encodings import read_head
-from app.documents.foreign import BINARY, EMBEDDED, OLE_STREAMS, ZIP_MEMBERS, ZIP_MIME_TYPES, Foreign
+from app.documents.foreign import BINARY, EMBEDDED, OLE_STREAMS, UNKNOWN, ZIP, ZIP_MEMBERS, ZIP_MIME_TYPES, Foreign
 
 _HEAD_BYTES = 64 * 1024
 _TAIL_BYTES = 4 * 1024
@@ -139,18 +139,18 @@ def _kind_of_zip(file: BinaryIO, head: bytes, suffix: str) -> MediaType:
     for member, foreign in ZIP_MEMBERS:
         if any(name.startswith(member) for name in names):
             raise _refusal(foreign)
-    raise _refusal(Foreign("a ZIP archive", "Unpack it and upload the files"))
+    raise _refusal(ZIP)
 
 
 def _kind_of_ole(file: BinaryIO, suffix: str) -> MediaType:
     if ole_has(file, "EncryptedPackage"):
         if kind := _ENCRYPTED_KINDS.get(suffix):
-            raise _refusal(Foreign(f"an encrypted {kind}", "Remove the password and save it as PDF"))
+            raise _refusal(Foreign(f"an encrypted {kind}", "Remove its password, save it as PDF and upload that."))
         return MediaType.DOCX  # the parser says that it is encrypted
     for stream, foreign in OLE_STREAMS:
         if ole_has(file, stream):
             raise _refusal(foreign)
-    raise _refusal(Foreign("an old Office file", "Save it as DOCX or PDF"))
+    raise _refusal(Foreign("an old Office file", "Save it as DOCX or PDF and upload that."))
 
 
 def _kind_by_text(text: str, suffix: str, *, whole: bool) -> MediaType:
@@ -179,8 +179,8 @@ def _foreign_binary(head: bytes) -> Foreign:
     for offset, signature, foreign in BINARY:
         if head.startswith(signature, offset):
             return foreign
-    return Foreign("of a kind that is not known", "Save it as PDF or as text")
+    return UNKNOWN
 
 
 def _refusal(foreign: Foreign) -> UnsupportedMediaTypeError:
-    return UnsupportedMediaTypeError(f"The file is {foreign.what}. {foreign.advice} and upload that. {_SUPPORTED}")
+    return UnsupportedMediaTypeError(f"The file is {foreign.what}. {foreign.advice} {_SUPPORTED}")

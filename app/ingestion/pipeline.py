@@ -298,8 +298,9 @@ class IngestionService:
             log.info("ingestion.not_released", workspace_id=str(scope.workspace_id), content=held.sha256)
 
     async def _fail_by_file(self, scope: WorkspaceScope, held: Claim, failure: ParseFailure) -> Finished:
+        detail = failure.detail_for(MediaType(held.media_type))
         async with self._database.workspace(scope) as session:
-            await repository.fail(session, scope, held, reason=failure.reason, detail=failure.detail)
+            await repository.fail(session, scope, held, reason=failure.reason, detail=detail)
         return Finished(Status.FAILED, 0, failure.reason)
 
     async def _fail_by_us(self, scope: WorkspaceScope, held: Claim, reason: str, detail: str) -> Finished:

@@ -17,18 +17,21 @@ def parse_csv(data: bytes, limits: ParseLimits) -> ParsedDocument:
     """Return a table with one line for each row; rows of another length than the others stay as they are.
 
     Raises:
-        ParseFailure: It has no text, or exceeds a limit.
+        ParseFailure: It has no text, none that can be read, or exceeds a limit.
     """
-    text = decode(data)
-    if len(text) > limits.max_characters:
+    decoded = decode(data)
+    if len(decoded.text) > limits.max_characters:
         raise ParseFailure(ParseReason.TOO_MANY_CHARACTERS)
-    plain = clean(text)
+    plain = clean(decoded.text)
     composer = Composer(limits)
     try:
         _compose(plain, _delimiter(plain), composer)
     except csv.Error as error:
         raise ParseFailure(ParseReason.CORRUPT) from error
-    return composer.finish(all_headings_marked=True)
+    document = composer.finish(all_headings_marked=True)
+    if not decoded.readable:
+        raise ParseFailure(ParseReason.LOW_TEXT_QUALITY)
+    return document
 
 
 def _delimiter(text: str) -> str:

@@ -111,10 +111,10 @@ def _text(data: bytes) -> str:
     codec = _codec(label[1].decode("ascii").lower()) if label else None
     proven = data.startswith((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"))
     if codec is None or proven:
-        return decode(data)
+        return decode(data).text
     guessed = find_encoding(data)
     if guessed and guessed.startswith("utf") and codec != "iso2022_jp":
-        return decode(data)
+        return decode(data).text
     return data.decode(codec, "replace")
 
 

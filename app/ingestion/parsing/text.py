@@ -21,12 +21,15 @@ def parse_text(data: bytes, limits: ParseLimits) -> ParsedDocument:
     Lines and Markdown marks stay as they are: in a text file a hyphen at a line end is the author's.
 
     Raises:
-        ParseFailure: It has no text, or exceeds a limit.
+        ParseFailure: It has no text, none that can be read, or exceeds a limit.
     """
-    text = decode(data)
+    decoded = decode(data)
+    text = decoded.text
     if len(text) > limits.max_characters:
         raise ParseFailure(ParseReason.TOO_MANY_CHARACTERS)
     sheets = [clean(sheet) for sheet in text.split("\f")]
+    if not decoded.readable and any(map(is_visible, sheets)):
+        raise ParseFailure(ParseReason.LOW_TEXT_QUALITY)
     bodies = take_out_furniture([tidy(sheet) for sheet in sheets]) if len(sheets) > 1 else [(sheets[0], ())]
     pieces = [(piece, furniture) for body, furniture in bodies for piece in split_long(_ended(body, len(bodies)))]
     if len(pieces) > limits.max_pages:

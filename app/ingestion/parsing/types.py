@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
+from app.documents.media_types import MediaType
+
 PARSER_VERSION = "2"
 """Part of every chunk id. Raise it when the same bytes would give another canonical text."""
 
@@ -117,7 +119,7 @@ class ParseReason(StrEnum):
 
 _DETAILS = {
     ParseReason.ENCRYPTED: "The file is encrypted. Remove the password and upload it again.",
-    ParseReason.NO_TEXT: "The file holds no text; it may be a scan. Recognise its text (OCR) and upload it again.",
+    ParseReason.NO_TEXT: "The file holds no text. Check that it is the right one and upload it again.",
     ParseReason.CORRUPT: "The file is damaged and cannot be read. Save or export it anew and upload it again.",
     ParseReason.TOO_MANY_PAGES: "The file has more pages than allowed. Split it and upload the parts.",
     ParseReason.TOO_MANY_CHARACTERS: "The file holds more text than allowed. Split it and upload the parts.",
@@ -125,10 +127,25 @@ _DETAILS = {
     ParseReason.UNPACKED_TOO_LARGE: "The file unpacks to more data than allowed. Save it anew, or split it.",
     ParseReason.PARSE_TIMEOUT: "Reading the file took too long. Split it, or save it anew, and upload it again.",
     ParseReason.PARSE_MEMORY: "Reading the file took too much memory. Split it, or save it anew, and upload it again.",
-    ParseReason.LOW_TEXT_QUALITY: "The file's text cannot be extracted in a readable form (its fonts do not say which "
-    "characters they show). Export it anew, or recognise its text (OCR), and upload it again.",
+    ParseReason.LOW_TEXT_QUALITY: "Hardly any of the file can be read as text. Save it anew as text in UTF-8, or as "
+    "PDF, and upload it again.",
     ParseReason.UNSUPPORTED: "Files of this type cannot be read.",
 }
+_DETAILS_OF_KIND = {
+    (
+        ParseReason.NO_TEXT,
+        MediaType.PDF,
+    ): "The file holds no text; it may be a scan. Recognise its text (OCR) and upload it again.",
+    (ParseReason.NO_TEXT, MediaType.DOCX): "The file holds no text. If it holds pictures of text, save it as PDF, "
+    "recognise its text (OCR) and upload that.",
+    (ParseReason.NO_TEXT, MediaType.HTML): "The page holds no text of its own; a script may fetch it. Open it in a "
+    "browser, save it as PDF and upload that.",
+    (ParseReason.NO_TEXT, MediaType.CSV): "The table holds nothing but empty cells. Export it anew and upload it "
+    "again.",
+    (ParseReason.LOW_TEXT_QUALITY, MediaType.PDF): "The file's text cannot be extracted in a readable form (its fonts "
+    "do not say which characters they show). Export it anew, or recognise its text (OCR), and upload it again.",
+}
+"""Where what to do depends on the kind of file."""
 
 
 class ParseFailure(Exception):  # noqa: N818 (an ordinary outcome of parsing, named as the status shows it)
@@ -136,10 +153,12 @@ class ParseFailure(Exception):  # noqa: N818 (an ordinary outcome of parsing, na
 
     Attributes:
         reason: Why, for programs.
-        detail: Why and what to do, for its owner.
     """
 
     def __init__(self, reason: ParseReason) -> None:
         super().__init__(reason.value)
         self.reason = reason
-        self.detail = _DETAILS[reason]
+
+    def detail_for(self, media_type: MediaType) -> str:
+        """Return why and what to do about a file of this kind, for its owner."""
+        return _DETAILS_OF_KIND.get((self.reason, media_type), _DETAILS[self.reason])

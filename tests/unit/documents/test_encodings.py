@@ -1,5 +1,7 @@
 # ruff: noqa: E501, RUF001 - samples are easier to read in one line
 import codecs
+import random
+import struct
 
 import pytest
 from hypothesis import given, strategies as st
@@ -93,7 +95,7 @@ SAMPLES = [(text, encoding) for text, encodings in PROSE.values() for encoding i
 @pytest.mark.parametrize(("text", "encoding"), SAMPLES)
 @pytest.mark.parametrize("times", [1, 30])
 def test_prose_is_read_in_the_encoding_it_was_written_in(text: str, encoding: str, times: int) -> None:
-    assert decode((text + "\n").encode(encoding) * times) == (text + "\n") * times
+    assert decode((text + "\n").encode(encoding) * times).text == (text + "\n") * times
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
@@ -102,21 +104,21 @@ def test_prose_is_read_in_the_encoding_it_was_written_in(text: str, encoding: st
 def test_unicode_is_read_with_and_without_a_mark(language: str, encoding: str, marked: bool) -> None:
     text = PROSE[language][0] + "\n"
     mark = "\ufeff".encode(encoding) if marked else b""
-    assert decode(mark + text.encode(encoding)) == text
+    assert decode(mark + text.encode(encoding)).text == text
 
 
 def test_letters_after_much_ascii_are_found() -> None:
     text = "Plain line.\n" * 20_000 + PROSE["ru"][0] + "\n"
-    assert decode(text.encode("cp1251")) == text
+    assert decode(text.encode("cp1251")).text == text
 
 
 def test_a_few_damaged_bytes_do_not_change_the_encoding() -> None:
     text = PROSE["ru"][0] * 10
-    assert decode(text.encode() + b"\xff").startswith(text)
+    assert decode(text.encode() + b"\xff").text.startswith(text)
 
 
 def test_a_stray_nul_is_no_sign_of_wide_characters() -> None:
-    assert decode(b"a\x00b and more") == "a\x00b and more"
+    assert decode(b"a\x00b and more").text == "a\x00b and more"
 
 
 @pytest.mark.parametrize("data", [bytes(range(256)), b"\x00\x01\x02\x03", b"\x80\x01\x02abc", b"\x01" * 50])
@@ -133,3 +135,50 @@ def test_a_head_may_end_within_a_character() -> None:
 def test_any_bytes_are_decoded(data: bytes) -> None:
     decode(data)
     read_head(data)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-16", "utf-32-le", "utf-32"])
+@pytest.mark.parametrize("language", PROSE)
+def test_prose_of_every_script_passes_as_text_in_wide_encodings(language: str, encoding: str) -> None:
+    text = f"1. {PROSE[language][0]} \U0001f600\n"
+    assert read_head(text.encode(encoding)) == text
+    assert decode((text * 40).encode(encoding)).readable
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\U0001f600\U0001f389\n" * 50,
+        "\u5f20\u4e09\n\u674e\u56db\n",
+        "\u65e5\u672c\u8a9eWeb\u30b5\u30a4\u30c8 API\u3002",
+    ],
+)
+def test_emoji_names_and_mixed_words_pass_as_text(text: str) -> None:
+    assert read_head(text.encode("utf-16-le")) == text
+
+
+def _blobs() -> list[bytes]:
+    chance = random.Random(20)  # noqa: S311 (the same blobs each time)
+    blobs = [bytes([0, 1, 2, 255, 254]) * 200, bytes([255, 254, 0, 1, 2]) * 200]
+    for number in range(20):
+        size = chance.choice([256, 1_000, 5_000])
+        part = chance.randbytes(chance.randint(12, 40))
+        blobs += [
+            chance.randbytes(size),
+            part * (size // len(part)),
+            bytes(chance.choice(part[:5]) for _ in range(size)) + b"\x00\x80",
+            bytes(chance.randrange(128, 256) for _ in range(size)),
+            bytes(chance.randrange(32, 256) for _ in range(size)),
+            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_LE, codecs.BOM_UTF8)[number % 4]
+            + chance.randbytes(size),
+            "".join(chr(chance.randrange(0x4E00, 0x9FA6)) for _ in range(size)).encode("utf-16-le") + b"\n\x00",
+            struct.pack(f"<{size}i", *(chance.randrange(1_000) for _ in range(size))),
+            struct.pack(f"<{size}f", *(chance.random() for _ in range(size))),
+            (b"\x7fELF", b"MZ\x90\x00", b"\xca\xfe\xba\xbe", b"\x00asm")[number % 4] + chance.randbytes(size),
+        ]
+    return blobs
+
+
+@pytest.mark.parametrize("blob", _blobs(), ids=lambda blob: f"{len(blob)}-{blob[:4].hex()}")
+def test_random_bytes_are_never_text(blob: bytes) -> None:
+    assert read_head(blob) is None

@@ -4,6 +4,7 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from app.documents.media_types import MediaType
 from app.ingestion.parsing.docx_text import parse_docx
 from app.ingestion.parsing.types import MarkKind, ParsedDocument, ParseFailure, ParseLimits, ParseReason
 from tests.support.growth import assert_linear
@@ -375,4 +376,4 @@ def test_any_damage_ends_in_a_typed_way(junk: bytes, at: int, cut: int) -> None:
     try:
         parse_docx(whole[:at] + junk + whole[at + cut :], LIMITS)
     except ParseFailure as failure:
-        assert failure.detail  # noqa: PT017 (both ends are right)
+        assert failure.detail_for(MediaType.DOCX)  # noqa: PT017 (both ends are right)

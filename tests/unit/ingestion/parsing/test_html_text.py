@@ -4,6 +4,7 @@ import codecs
 import pytest
 from hypothesis import given, settings, strategies as st
 
+from app.documents.media_types import MediaType
 from app.ingestion.parsing.html_text import parse_html
 from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
 from tests.support.growth import assert_linear
@@ -199,7 +200,7 @@ def test_marks_lie_in_the_text_whatever_the_page(data: bytes) -> None:
     try:
         document = parse_html(data, LIMITS)
     except ParseFailure as failure:
-        assert failure.detail  # noqa: PT017 (both ends are right)
+        assert failure.detail_for(MediaType.HTML)  # noqa: PT017 (both ends are right)
         return
     text, end = _text(document), 0
     for mark in document.marks:
