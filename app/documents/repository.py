@@ -180,17 +180,18 @@ async def requeue_content(session: AsyncSession, scope: WorkspaceScope, sha256: 
     )
 
 
-async def same_content_readable(
+async def find_twin_name(
     session: AsyncSession, scope: WorkspaceScope, sha256: str, document_id: DocumentId
-) -> bool:
-    """Tell whether another document that this member may read has this content now."""
+) -> str | None:
+    """Return the name of the oldest other document that this member may read and that has this content now."""
     query = (
-        select(Document.id)
+        select(Document.name)
         .join(Version, (Version.id == Document.latest_version_id) & in_workspace(Version, scope))
         .where(readable(scope), Version.content_sha256 == sha256, Document.id != document_id)
+        .order_by(Document.created_at, Document.id)
         .limit(1)
     )
-    return await session.scalar(query) is not None
+    return await session.scalar(query)
 
 
 async def uploaded_lately(

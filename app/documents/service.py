@@ -11,7 +11,7 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.cache.entries import AnswerCacheEntries
-from app.core.boxes import unpack
+from app.core.boxes import Box, unpack
 from app.core.errors import InvalidRequestError, NotFoundError
 from app.core.ids import DocumentId, UserId, VersionId
 from app.core.tenancy import WorkspaceScope
@@ -132,7 +132,7 @@ class DocumentService:
         if found is None:
             raise NotFoundError("There is no such page, or the document is not ready yet.")
         page, of_version = found
-        boxes = tuple(unpack(page.boxes)) if with_boxes and page.boxes else None
+        boxes = _shown(page.boxes) if with_boxes and page.boxes else None
         return DocumentPage(page.number, page.label, page.text, of_version, page.width, page.height, boxes)
 
     async def content(
@@ -246,6 +246,11 @@ def _estimate(row: DocumentRow) -> int | None:
     if Status(row.content.status) not in _STAGES_WITH_STEPS or did <= 0 or done > total:
         return None
     return math.ceil(max(row.stage_seconds, 0.0) * (total - done) / did)
+
+
+def _shown(boxes: bytes) -> tuple[Box, ...]:
+    """Return the boxes of what the page shows: the signs that parsing puts between a table's cells have no size."""
+    return tuple(box for box in unpack(boxes) if box.left < box.right and box.top < box.bottom)
 
 
 def _told(view: DocumentView) -> DocumentView:

@@ -100,7 +100,7 @@ class DocumentPage:
     Attributes:
         width: Width of the page in points; None where pages have no size.
         height: Height of the page in points; None where pages have no size.
-        boxes: Where its words stand; None when that was not asked for or is unknown.
+        boxes: Where its words stand, each of some width and height; None when that was not asked for or is unknown.
     """
 
     number: int

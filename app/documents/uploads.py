@@ -221,12 +221,14 @@ class Uploads:
             document.current_version_id = version_id
         else:
             await start_ingestion(self._queue, session, scope, content)
-        elsewhere = await repository.same_content_readable(session, scope, content.sha256, DocumentId(document.id))
-        outcome = _outcome(is_new=is_new, same=previous == version_id, elsewhere=elsewhere)
-        hints = (
-            await self._hints(session, scope, received, DocumentId(document.id)) if outcome is Outcome.CREATED else ()
-        )
-        if version_id == fresh_id and not elsewhere:
+        twin = await repository.find_twin_name(session, scope, content.sha256, DocumentId(document.id))
+        outcome = _outcome(is_new=is_new, same=previous == version_id, elsewhere=twin is not None)
+        hints: tuple[str, ...] = ()
+        if outcome is Outcome.SAME_CONTENT:
+            hints = (f'The same content is also called "{twin}".',)
+        elif outcome is Outcome.CREATED:
+            hints = await self._hints(session, scope, received, DocumentId(document.id))
+        if version_id == fresh_id and twin is None:
             # These bytes may be ready, for a document that this member must not notice: it begins like any other.
             return UploadResult(DocumentId(document.id), version_id, outcome, Status.QUEUED, hints)
         return UploadResult(

@@ -80,7 +80,8 @@ class PageRead(ReadModel):
     width: float | None = Field(description="Width in points; null for texts, whose pages have no size.")
     height: float | None = Field(description="Height in points; null for texts, whose pages have no size.")
     boxes: list[BoxRead] | None = Field(
-        description="Where the words of `text` stand; null unless asked for, and where that is unknown."
+        description="Where the words of `text` stand; null unless asked for, and where that is unknown. What the page "
+        "does not show, such as the bars between the cells of a table, has none."
     )
 
 

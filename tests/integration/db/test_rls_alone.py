@@ -61,7 +61,7 @@ COUNTS: Mapping[str, object] = {
     "documents.count_remaining": dict.fromkeys(
         ("documents", "versions", "citations", "pages", "chunks", "embeddings"), 0
     ),
-    "documents.same_content_readable": False,
+    "documents.find_twin_name": None,
     "documents.attach_pending_blob": False,
     "documents.blobs_in_use": [],
     "ingestion.attempts_of": None,

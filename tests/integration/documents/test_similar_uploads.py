@@ -54,12 +54,15 @@ async def test_a_new_version_of_an_old_document_came_lately_too(shelf: Shelf, te
     assert '"report.pdf"' in (await shelf.upload(tenant.scope, "report v3.pdf", prose("four"))).warnings[0]
 
 
-async def test_bytes_that_are_there_already_and_repeated_uploads_get_no_hint(shelf: Shelf, tenant: Tenant) -> None:
+async def test_bytes_that_are_there_already_get_the_oldest_name_and_repeated_uploads_no_hint(
+    shelf: Shelf, tenant: Tenant
+) -> None:
     data = prose("one")
-    await shelf.upload(tenant.scope, "report.pdf", data)
+    for name in ("report.pdf", "another.pdf"):
+        await shelf.upload(tenant.scope, name, data)
     same = await shelf.upload(tenant.scope, "report (1).pdf", data)
     again = await shelf.upload(tenant.scope, "report.pdf", data)
-    assert (same.outcome, same.warnings) == (Outcome.SAME_CONTENT, ())
+    assert (same.outcome, same.warnings) == (Outcome.SAME_CONTENT, ('The same content is also called "report.pdf".',))
     assert (again.outcome, again.warnings) == (Outcome.IDENTICAL, ())
 
 
@@ -75,6 +78,17 @@ async def test_what_one_may_not_read_is_never_named(shelf: Shelf, tenant: Tenant
     assert '"plan v2.pdf"' in control.warnings[0]
     mine = await shelf.upload(tenant.scope, "plan final.pdf", prose("four"), Visibility.RESTRICTED)
     assert '"plan v3.pdf"' in mine.warnings[0]
+
+
+async def test_the_same_bytes_are_called_by_a_name_that_the_member_may_know(
+    shelf: Shelf, tenant: Tenant, tenants: Tenants
+) -> None:
+    _, member = await tenants.member(tenant)
+    data = prose("shared")
+    await shelf.upload(tenant.scope, "secret plan.pdf", data, Visibility.RESTRICTED)
+    await shelf.upload(tenant.scope, "open.pdf", data)
+    same = await shelf.upload(member, "mine.pdf", data)
+    assert (same.outcome, same.warnings) == (Outcome.SAME_CONTENT, ('The same content is also called "open.pdf".',))
 
 
 async def test_other_workspaces_and_other_names_give_no_hint(shelf: Shelf, tenants: Tenants) -> None:

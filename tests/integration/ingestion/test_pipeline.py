@@ -160,6 +160,13 @@ async def test_a_file_without_usable_text_fails_with_a_reason_in_words(
     assert await letters(shelf, tenant) == []  # nothing that an operator could mend
 
 
+async def test_the_words_about_a_file_without_text_fit_its_kind(shelf: Shelf, tenant: Tenant) -> None:
+    made = await shelf.upload(tenant.scope, "blank.txt", b" \n\t \n\n")
+    await pipeline(shelf.services, HashEmbedder()).run(tenant.scope, digest(b" \n\t \n\n"))
+    view = await shelf.services.documents.get(tenant.scope, made.document_id)
+    assert view.detail == "The file holds no text. Check that it is the right one and upload it again."
+
+
 async def test_a_text_that_takes_too_long_to_cut_fails_as_a_timeout(shelf: Shelf, tenant: Tenant) -> None:
     data, slow = b"- a\n" * 10_000, SlowEmbedder()
     made = await shelf.upload(tenant.scope, "items.md", data)
@@ -194,6 +201,23 @@ async def test_pages_keep_their_size_and_those_without_text_are_noted(shelf: She
     assert (content.status, content.pages_without_text) == ("ready", [2, 4])
     pages = (await stored(shelf, tenant.scope)).pages
     assert [page.has_text for page in pages] == [True, False, True, False]
+
+
+async def test_what_the_page_does_not_show_has_no_box(shelf: Shelf, tenant: Tenant) -> None:
+    paper = FPDF(format="A4")
+    paper.add_page()
+    paper.set_font("Helvetica", size=12)
+    with paper.table() as table:
+        for cells in (("Timer", "Value"), ("T300", "1000 ms"), ("T310", "500 ms")):
+            table.row(cells)
+    made = await shelf.add(tenant.scope, "timers.pdf", bytes(paper.output()))
+    documents = shelf.services.documents
+    page = await documents.page(tenant.scope, made.document_id, 1, None, with_boxes=True)
+    assert page.boxes is not None
+    assert "T300 | 1000 ms" in page.text
+    assert {page.text[box.start : box.end] for box in page.boxes} >= {"T300", "T310"}
+    assert all(box.left < box.right and box.top < box.bottom for box in page.boxes)
+    assert not any("|" in page.text[box.start : box.end] for box in page.boxes)
 
 
 async def test_the_start_of_a_stage_is_its_own_and_not_that_of_each_batch(
