@@ -48,6 +48,7 @@ check: setup ## Style, types, import contracts, and whether the OpenAPI document
 	npm run check --prefix $(IDP)
 	@$(BIN)/groundeddocs openapi > $(VENV)/openapi.json
 	@diff -u web/openapi.json $(VENV)/openapi.json || { echo "web/openapi.json is stale: run make openapi" >&2; exit 1; }
+	@echo "All passed: style (ruff), types (mypy), import contracts, identity provider (tsc, eslint), OpenAPI document."
 
 evals: $(READY) ## Measure quality on a labelled set: make evals DATA=folder
 	@[ -n "$(DATA)" ] || { echo "Name a folder with corpus/ and questions.jsonl: make evals DATA=folder" >&2; exit 1; }

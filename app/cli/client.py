@@ -4,13 +4,20 @@ import asyncio
 import json
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import httpx
 from httpx_sse import EventSource, SSEError
 
-from app.cli.errors import CliError, ForeignServiceError, NotSignedInError, ProblemError, UnreachableError
+from app.cli.errors import (
+    BrokenConnectionError,
+    CliError,
+    ForeignServiceError,
+    NotSignedInError,
+    ProblemError,
+    UnreachableError,
+)
 
 # Uploads and answers take their time; a connection that cannot be made is known soon.
 _TIMEOUT = httpx.Timeout(120.0, connect=5.0)
@@ -116,6 +123,16 @@ class Api:
             content = await response.aread()
             return _decode(self._url, content) if content else {}
 
+    async def every(self, call: Call) -> list[JsonObject]:
+        """Return the items of all pages of a listing; raises what `json` does."""
+        found: list[JsonObject] = []
+        while True:
+            page = await self.json(call)
+            found += page["items"]
+            if not page.get("next_cursor"):
+                return found
+            call = replace(call, params={**call.params, "cursor": str(page["next_cursor"])})
+
     async def events(self, call: Call) -> AsyncGenerator[Event, None]:
         """Make a request and yield the events of its answer; close the generator to leave before its end.
 
@@ -133,7 +150,7 @@ class Api:
                         raise ProblemError(data, int(data.get("status") or 0))
                     yield Event(event.event, data)
             except httpx.TransportError as error:
-                raise UnreachableError(f"The connection to {self._url} broke.") from error
+                raise BrokenConnectionError(f"The connection to {self._url} broke.") from error
             except SSEError as error:
                 raise ForeignServiceError(self._url) from error
 
@@ -152,14 +169,16 @@ class Api:
 
     async def _send(self, call: Call, accept: str, limits: httpx.Timeout, *, renew: bool = False) -> httpx.Response:
         """Send a request; one that may be repeated is sent up to three times."""
+        never_sent = True
         for attempt in range(len(_BACKOFF_SECONDS) + 1):
             last = attempt == len(_BACKOFF_SECONDS)
             try:
                 response = await self._send_once(call, accept, limits, renew=renew and attempt == 0)
             except httpx.TransportError as error:
                 unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout)
+                never_sent = never_sent and unsent
                 if last or not (unsent or call.repeatable):
-                    raise _unreachable(self._url, unsent=unsent) from error
+                    raise _unreachable(self._url, unsent=never_sent) from error
                 await asyncio.sleep(_BACKOFF_SECONDS[attempt])
                 continue
             wait = _still_running(response) if attempt > 0 and not last else None
@@ -209,13 +228,16 @@ def _unreachable(url: str, *, unsent: bool) -> UnreachableError:
         return UnreachableError(
             f"Nothing answers at {url}. Start it with `make up` or `groundeddocs up`, or set GROUNDEDDOCS_URL."
         )
-    return UnreachableError(f"The connection to {url} broke before the answer came.")
+    return BrokenConnectionError(f"The connection to {url} broke before the answer came.")
 
 
 def _refusal(url: str, response: httpx.Response, content: bytes) -> CliError:
     status = response.status_code
     if status == httpx.codes.UNAUTHORIZED:
-        return NotSignedInError("The service does not accept this token. Sign in with `groundeddocs login`.")
+        return NotSignedInError(
+            "The service does not accept your token. Sign in again with `groundeddocs login`, "
+            "or as a demo user with `groundeddocs token USER --save`."
+        )
     try:
         problem = json.loads(content)
     except ValueError:

@@ -33,6 +33,7 @@ class Login:
         client_id: The client that the tokens belong to.
         audience: The API that the tokens are for; empty when a scope named it.
         revocation_endpoint: Where the refresh token is given back; None when the provider takes none back.
+        demo_user: Whose tokens the embedded provider gives without a refresh token; None for everybody else.
     """
 
     access_token: str = field(repr=False)
@@ -42,6 +43,12 @@ class Login:
     client_id: str
     audience: str
     revocation_endpoint: str | None = None
+    demo_user: str | None = None
+
+    @property
+    def command(self) -> str:
+        """What made it, and makes it anew."""
+        return f"groundeddocs token {self.demo_user} --save" if self.demo_user else "groundeddocs login"
 
     def fresh(self, now: float | None = None) -> bool:
         """Tell whether the access token can still be used."""

@@ -34,6 +34,10 @@ class UnreachableError(CliError):
     exit_code = 4
 
 
+class BrokenConnectionError(UnreachableError):
+    """The connection broke after a request went out; whether it was carried out is not known."""
+
+
 class ForeignServiceError(CliError):
     """Something answers at the address, and it is not this service."""
 

@@ -23,7 +23,7 @@ JsonOption = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="Print JSON on standard output and nothing else there; a failure is a JSON object on standard error.",
+        help="Print JSON and nothing else; a failure is a JSON object on standard error.",
     ),
 ]
 

@@ -58,6 +58,10 @@ class Overview:
         """Note that a file is on its way."""
         self._sending.add(name)
 
+    def keep(self, name: str) -> None:
+        """Note that a file was not sent after all."""
+        self._sending.discard(name)
+
     def accept(self, name: str) -> None:
         """Note that the service has a file."""
         self._sending.discard(name)

@@ -64,6 +64,8 @@ def tell(error: AppError, *, as_json: bool) -> int:
     output.say(error.detail, "red")
     if isinstance(error, ProblemError) and error.trace_id:
         output.say(f"Trace id: {output.neutral(error.trace_id)}", "dim")
+    for note in getattr(error, "__notes__", ()):
+        output.say(note, "yellow")
     return code
 
 

@@ -10,12 +10,14 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from app.cli import output
 from app.cli.files import LocalFile
 from app.cli.overview import Overview
-from app.cli.words import state_of, time_left
+from app.cli.words import FINAL_STATES, state_of, time_left
 
 _NAME_WIDTH = 40
 _BARS = 6
 _QUIET_SECONDS = 10.0
 _OVERVIEW_SECONDS = 30.0
+# Up to so many files are told one by one where there is no terminal; the stages of more would hide their results.
+_TOLD_SINGLY = 10
 
 
 class UploadProgress(Protocol):
@@ -27,8 +29,14 @@ class UploadProgress(Protocol):
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """Leave the terminal as it was."""
 
+    def say(self, words: str) -> None:
+        """Something that concerns the upload as a whole."""
+
     def sending(self, file: LocalFile) -> None:
         """The bytes of a file are on their way."""
+
+    def unsent(self, file: LocalFile) -> None:
+        """A file did not get to the service after all."""
 
     def accepted(self, file: LocalFile) -> None:
         """The service has a file."""
@@ -46,13 +54,42 @@ class UploadProgress(Protocol):
         """Nothing more will happen to a file; its result is printed elsewhere."""
 
 
-def upload_progress(overview: Overview, *, live: bool) -> UploadProgress:
+def upload_progress(overview: Overview, *, live: bool, silent: bool) -> UploadProgress:
     """Return what shows an upload, and keeps its overview."""
+    if silent:
+        return SilentProgress()
     return BarProgress(overview) if live else LineProgress(overview)
+
+
+class SilentProgress:
+    """Shows nothing: a program reads the results alone."""
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        """End."""
+
+    def say(self, words: str) -> None:
+        """Show nothing."""
+
+    def sending(self, file: LocalFile) -> None:
+        """Show nothing."""
+
+    unsent = accepted = following = left = sending
+
+    def status(self, file: LocalFile, document: Mapping[str, Any]) -> None:
+        """Show nothing."""
+
+    def finished(self, file: LocalFile, *, failed: bool, at_once: bool) -> None:
+        """Show nothing."""
 
 
 class LineProgress:
     """A line for each change of a file's stage, and now and then one within a stage and one for all files.
+
+    Of many files only the last is told, and of no file its end: that is a result.
 
     Args:
         overview: Is kept up to date.
@@ -64,6 +101,7 @@ class LineProgress:
         self._monotonic = monotonic
         self._last: dict[str, tuple[str, str, float]] = {}
         self._told_at = monotonic()
+        self._singly = overview.total <= _TOLD_SINGLY
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -72,10 +110,18 @@ class LineProgress:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         """End."""
 
+    def say(self, words: str) -> None:
+        """Print it."""
+        output.say(words)
+
     def sending(self, file: LocalFile) -> None:
         """Tell that a file is sent."""
         self._overview.send(file.name)
         self._tell(file, "sending", "sending")
+
+    def unsent(self, file: LocalFile) -> None:
+        """Count it among those that wait."""
+        self._overview.keep(file.name)
 
     def accepted(self, file: LocalFile) -> None:
         """Count it."""
@@ -85,9 +131,11 @@ class LineProgress:
         """Say nothing: its states are told."""
 
     def status(self, file: LocalFile, document: Mapping[str, Any]) -> None:
-        """Tell a new state."""
+        """Tell a new state that is not the last."""
         self._overview.move(file.name, document)
-        self._tell(file, str(document["status"]), state_of(document))
+        if document["status"] not in FINAL_STATES:
+            self._tell(file, str(document["status"]), state_of(document))
+        self._tell_all()
 
     def left(self, file: LocalFile) -> None:
         """Say nothing."""
@@ -96,12 +144,17 @@ class LineProgress:
         """Forget a file, and tell now and then how far all are."""
         self._last.pop(file.name, None)
         self._overview.finish(file.name, failed=failed, at_once=at_once)
+        self._tell_all()
+
+    def _tell_all(self) -> None:
         now = self._monotonic()
         if now - self._told_at >= _OVERVIEW_SECONDS and self._overview.done < self._overview.total:
             self._told_at = now
             output.say(f"All files: {all_words(self._overview, now)}")
 
     def _tell(self, file: LocalFile, stage: str, words: str) -> None:
+        if not self._singly:
+            return
         now = self._monotonic()
         told = self._last.get(file.name)
         if told and told[0] == stage and (told[1] == words or now - told[2] < _QUIET_SECONDS):
@@ -135,10 +188,19 @@ class BarProgress:
         """Take the bars away."""
         self._bars.stop()
 
+    def say(self, words: str) -> None:
+        """Print it above the bars."""
+        self._bars.console.print(output.neutral(words))
+
     def sending(self, file: LocalFile) -> None:
         """Add a bar for a file."""
         self._overview.send(file.name)
         self._show(file, "sending")
+
+    def unsent(self, file: LocalFile) -> None:
+        """Take the bar away, and count the file among those that wait."""
+        self._overview.keep(file.name)
+        self.left(file)
 
     def accepted(self, file: LocalFile) -> None:
         """Take the bar away until the file is followed."""
@@ -173,7 +235,7 @@ class BarProgress:
         self.left(file)
 
     def _show(self, file: LocalFile, words: str) -> None:
-        if len(self._tasks) < _BARS:
+        if file.name not in self._tasks and len(self._tasks) < _BARS:
             self._tasks[file.name] = self._bars.add_task("", total=None, name=_short(file.name), words=words)
         self._move_all()
 

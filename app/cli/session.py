@@ -122,7 +122,10 @@ class Tokens:
                 return login.access_token  # another process, or another task of this one, was faster
             new = await signin.refresh(self._http, login) if login else None
             if new is None:
-                raise NotSignedInError(f"Your sign-in at {self._url} has ended. {_SIGN_IN}")
+                again = login.command if login else "groundeddocs login"
+                raise NotSignedInError(
+                    f"Your sign-in at {self._url} has ended. Sign in again with `{again}`, or set GROUNDEDDOCS_TOKEN."
+                )
             self._store.save_login(self._url, new)
             return new.access_token
 

@@ -20,6 +20,8 @@ _FALLBACK_SCOPES = ("openid", "offline_access")
 _SLOW_DOWN_SECONDS = 5.0
 _INTERVAL_SECONDS = 5.0
 _DEFAULT_LIFETIME_SECONDS = 300.0
+# A provider that knows a login no longer, or gives no such tokens any more: signing in again is what helps.
+_ENDED = frozenset({"invalid_grant", "unsupported_grant_type", "unauthorized_client"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,39 +154,47 @@ async def demo_user(http: httpx.AsyncClient, provider: Provider, username: str) 
     Raises:
         CliError: There is no such user, or this provider gives no such tokens.
     """
-    fields = {"grant_type": DEMO_USER_GRANT, "client_id": provider.client_id, "username": username}
-    answer = await _post(http, provider.token_endpoint, fields)
+    answer = await _ask_for_demo_user(http, provider.token_endpoint, provider.client_id, username)
     if answer.get("error") in {"unsupported_grant_type", "unauthorized_client"}:
         raise CliError(f"{provider.issuer} has no demo users; only the embedded one has. Use `groundeddocs login`.")
     if answer.get("error") == "invalid_grant":
         raise CliError(f"There is no demo user '{username}'. The demo users are alice, bob and mallory.")
     if "error" in answer:
         raise CliError(f"No token for '{username}': {_reason(answer)}.")
-    return _login(provider, answer)
+    return dataclasses.replace(_login(provider, answer), demo_user=username)
+
+
+async def _ask_for_demo_user(
+    http: httpx.AsyncClient, endpoint: str, client_id: str, username: str
+) -> Mapping[str, object]:
+    return await _post(http, endpoint, {"grant_type": DEMO_USER_GRANT, "client_id": client_id, "username": username})
 
 
 async def refresh(http: httpx.AsyncClient, login: Login) -> Login | None:
-    """Trade the refresh token for new tokens; None when the provider no longer takes it.
+    """Trade the refresh token for new tokens, or ask for a demo user's again; None when the provider refuses that.
 
     Raises:
         UnreachableError: The provider does not answer; the refresh token may still work later.
     """
-    if login.refresh_token is None:
+    if login.refresh_token is not None:
+        fields = {
+            "grant_type": "refresh_token",
+            "refresh_token": login.refresh_token,
+            "client_id": login.client_id,
+        } | _resource(login.audience)
+        answer = await _post(http, login.token_endpoint, fields)
+    elif login.demo_user is not None:
+        answer = await _ask_for_demo_user(http, login.token_endpoint, login.client_id, login.demo_user)
+    else:
         return None
-    fields = {
-        "grant_type": "refresh_token",
-        "refresh_token": login.refresh_token,
-        "client_id": login.client_id,
-    } | _resource(login.audience)
-    answer = await _post(http, login.token_endpoint, fields)
-    if answer.get("error") == "invalid_grant":
+    if answer.get("error") in _ENDED:
         return None
     if "error" in answer:
         raise CliError(f"The identity provider did not renew the login: {_reason(answer)}.")
     return dataclasses.replace(
         login,
         access_token=_token(answer),
-        refresh_token=str(answer.get("refresh_token") or login.refresh_token),
+        refresh_token=str(new) if (new := answer.get("refresh_token") or login.refresh_token) else None,
         expires_at=_expiry(answer),
     )
 

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 from app.cli import output, words
+from app.cli.files import Collected
 from app.cli.overview import Overview
 from app.cli.uploading import Uploaded
 
@@ -49,6 +50,19 @@ def notices(results: Sequence[Uploaded]) -> Iterator[str]:
         )
 
 
+def left_out(found: Collected) -> Iterator[str]:
+    """Yield what of the named folders was not sent, and how to send it all the same."""
+    if found.skipped:
+        names = _listed([path.name for path in found.skipped])
+        yield (
+            f"{output.plural(len(found.skipped), 'file')} left out, since the name does not end like a document's. "
+            f"Name a file, or use a pattern, to upload it anyway. {names}"
+        )
+    if found.hidden:
+        count, names = len(found.hidden), _listed([path.name for path in found.hidden])
+        yield f"{count:,} hidden {'file or folder' if count == 1 else 'files and folders'} left out. {names}"
+
+
 def stopped(overview: Overview) -> str:
     """Return what became of the files when an upload ends before its time."""
     parts = [f"{overview.done:,} done"]
@@ -69,7 +83,10 @@ def stopped(overview: Overview) -> str:
 
 
 def _names(files: Sequence[Uploaded]) -> str:
-    names = sorted(each.file.name for each in files)
-    shown = ", ".join(output.cropped(output.neutral(name)) for name in names[:_NAMED])
-    more = len(files) - _NAMED
+    return _listed([each.file.name for each in files])
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(output.cropped(output.neutral(name)) for name in sorted(names)[:_NAMED])
+    more = len(names) - _NAMED
     return f"({shown}, and {more:,} more)" if more > 0 else f"({shown})"

@@ -7,9 +7,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import httpx
+
 from app.cli import output, words
 from app.cli.client import Api, Call, Form, JsonObject
-from app.cli.errors import CliError, ProblemError
+from app.cli.errors import BrokenConnectionError, CliError, ProblemError
 from app.cli.files import LocalFile
 from app.cli.progress import UploadProgress
 
@@ -50,8 +52,9 @@ class Uploaded:
 
     @property
     def similar(self) -> bool:
-        """Whether the service said at once that it has something much like it."""
-        return bool((self.accepted or {}).get("warnings"))
+        """Whether the service said that it has something much like it: of a new document it says nothing else yet."""
+        accepted = self.accepted or {}
+        return accepted.get("outcome") == "created" and bool(accepted.get("warnings"))
 
     @property
     def pages_without_text(self) -> Sequence[int]:
@@ -90,8 +93,8 @@ class Uploaded:
             return f"failed: {self.error}"
         found = words.outcome(str((self.accepted or {}).get("outcome")))
         document = self.document
-        if document is None:
-            return found if self.at_once else f"{found}, not yet ready"
+        if document is None or self.at_once:
+            return found if (self.accepted or {}).get("status") == "ready" else f"{found}, not yet ready"
         pages, chunks = int(document.get("page_count") or 0), int(document.get("chunk_count") or 0)
         return f"{found}, {output.plural(pages, 'page')}, {output.plural(chunks, 'passage')}"
 
@@ -165,19 +168,33 @@ class _Uploader:
             async with self._sending:
                 if too_large := _too_large(file, self._manner):
                     return Uploaded(file, None, None, too_large, "document_too_large")
-                self._progress.sending(file)
                 accepted = await self._send(file)
                 self._progress.accepted(file)
-            document = None if _unchanged(accepted) or not self._manner.wait else await self._follow(file, accepted)
+            document = await self._document(file, accepted)
         except ProblemError as error:
-            return Uploaded(file, accepted, None, error.detail, error.problem_code or error.code)
+            return _refused(file, accepted, error)
         except OSError as error:
             return Uploaded(file, accepted, None, f"The file cannot be read: {error.strerror}.", "unreadable")
         failed = document is not None and document["status"] == "failed"
         return Uploaded(file, accepted, document, words.failure_of(document) if document and failed else None)
 
+    async def _document(self, file: LocalFile, accepted: Mapping[str, Any]) -> JsonObject | None:
+        """Return the document as far as it is wanted; of an unchanged one only when there is something to say of it."""
+        if _unchanged(accepted):
+            return await self._api.json(Call("GET", _path(accepted))) if accepted.get("warnings") else None
+        return await self._follow(file, accepted) if self._manner.wait else None
+
     async def _send(self, file: LocalFile) -> JsonObject:
-        call = _call(file, self._manner)
+        try:
+            return await self._send_patiently(_call(file, self._manner, self._progress))
+        except ProblemError:
+            raise
+        except CliError as error:
+            if not isinstance(error, BrokenConnectionError):
+                self._progress.unsent(file)
+            raise
+
+    async def _send_patiently(self, call: Call) -> JsonObject:
         for seconds in _BUSY_SECONDS:
             try:
                 return await self._api.json(call)
@@ -189,7 +206,7 @@ class _Uploader:
 
     async def _follow(self, file: LocalFile, accepted: Mapping[str, Any]) -> JsonObject:
         """Return the document when its state is final."""
-        path = f"/v1/documents/{accepted['document_id']}"
+        path = _path(accepted)
         document: JsonObject | None = None
         while document is None:
             async with self._following:
@@ -215,11 +232,15 @@ class _Uploader:
                         self._progress.status(file, event.data)
                         if event.data["status"] in words.FINAL_STATES:
                             return event.data
-        except CliError:
+        except CliError as error:
+            if isinstance(error, ProblemError) and error.http_status == httpx.codes.NOT_FOUND:
+                raise
             # Streams break, and some proxies do not let them through. Asking tells whether more than that is gone.
             if not self._told:
                 self._told = True
-                output.say(f"{output.neutral(file.name)}: the live progress broke off; asking now and then instead")
+                self._progress.say(
+                    f"{output.neutral(file.name)}: the live progress broke off; asking now and then instead"
+                )
         return None
 
     async def _by_asking(self, file: LocalFile, path: str) -> JsonObject:
@@ -231,6 +252,18 @@ class _Uploader:
                 return document
             await asyncio.sleep(_POLL_SECONDS[min(attempt, len(_POLL_SECONDS) - 1)])
             attempt += 1
+
+
+def _path(accepted: Mapping[str, Any]) -> str:
+    return f"/v1/documents/{accepted['document_id']}"
+
+
+def _refused(file: LocalFile, accepted: JsonObject | None, error: ProblemError) -> Uploaded:
+    """Return the result of a file that was refused, or whose document has gone since it was taken."""
+    if accepted is not None and error.http_status == httpx.codes.NOT_FOUND:
+        gone = "The document was deleted meanwhile, or you may no longer read it."
+        return Uploaded(file, accepted, None, gone, "deleted")
+    return Uploaded(file, accepted, None, error.detail, error.problem_code or error.code)
 
 
 def _unchanged(accepted: Mapping[str, Any]) -> bool:
@@ -246,13 +279,18 @@ def _too_large(file: LocalFile, manner: Manner) -> str | None:
     return f"The file has {output.size(length)}; the service takes up to {output.size(manner.max_bytes)}."
 
 
-def _call(file: LocalFile, manner: Manner) -> Call:
-    """Return the request for a file, with a key that stays the same for all its attempts."""
+def _call(file: LocalFile, manner: Manner, progress: UploadProgress) -> Call:
+    """Return the request for a file, with a key that stays the same for all its attempts.
+
+    The file is opened when its request is about to go out, and that is when it counts as on its way.
+    """
     fields = {"name": manner.name or file.name}
     if manner.visibility:
         fields["visibility"] = manner.visibility
 
     def opened() -> tuple[str, Any, str]:
-        return file.path.name, file.path.open("rb"), file.media_type
+        stream = file.path.open("rb")
+        progress.sending(file)
+        return file.path.name, stream, file.media_type
 
     return Call("POST", "/v1/documents", form=Form(fields, opened), key=str(uuid.uuid4()))

@@ -51,7 +51,7 @@ _STAGES = {
 }
 _FAILURES = {
     "encrypted": ("encrypted", "Remove the password and upload them again."),
-    "no_text": ("no text (scan)", "Recognise their text (OCR) and upload them again."),
+    "no_text": ("without text", "Nothing in them can be quoted; a scan needs its text recognised (OCR)."),
     "low_text_quality": ("unreadable text", "Export them anew, or recognise their text (OCR)."),
     "corrupt": ("damaged", "Save or export them anew and upload them again."),
     "too_many_pages": ("too many pages", "Split them and upload the parts."),
@@ -60,11 +60,15 @@ _FAILURES = {
     "unpacked_too_large": ("too large when unpacked", "Save them anew, or split them."),
     "parse_timeout": ("took too long to read", "Split them, or save them anew."),
     "parse_memory": ("took too much memory to read", "Split them, or save them anew."),
-    "unsupported": ("of a type that cannot be read", "Convert them, for example to PDF."),
-    "unsupported_media_type": ("of a type that cannot be read", "Convert them, for example to PDF."),
+    "unsupported": ("of a type that cannot be read", "What to do depends on the type, and is said with each above."),
+    "unsupported_media_type": (
+        "of a type that cannot be read",
+        "What to do depends on the type, and is said with each above.",
+    ),
     "document_too_large": ("too large", "Split them and upload the parts."),
     "document_empty": ("empty", "There is nothing in them to upload."),
     "unreadable": ("not readable on this machine", "Check that they are still there and that you may read them."),
+    "deleted": ("deleted meanwhile", "Upload them again if that was not meant."),
     "unavailable": ("refused while the service was busy", "Run the same command again."),
     "worker_lost": ("stopped the worker", "Save them anew; if that does not help, tell an operator."),
     "file_missing": ("lost by the service", "Delete the documents and upload them again."),

@@ -24,18 +24,18 @@ def login(url: UrlOption = None) -> None:
 
 
 def logout(url: UrlOption = None) -> None:
-    """Forget the login for this address."""
+    """Forget the login for this address; the default workspace is kept for the next one."""
     run_client(target(url), _logout)
 
 
 def token(
     user: Annotated[str, typer.Argument(help="A demo user: alice, bob or mallory.")],
     *,
-    save: Annotated[bool, typer.Option("--save", help="Keep it as your login instead of printing it.")] = False,
+    save: Annotated[bool, typer.Option("--save", help="Sign in as this user instead of printing a token.")] = False,
     url: UrlOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print an access token of a demo user, or sign in with it; the embedded service only."""
+    """Print an access token of a demo user, which lasts for some minutes, or sign in; the embedded service only."""
     run_client(target(url, as_json=as_json), functools.partial(_token, user=user, save=save))
 
 
@@ -51,8 +51,8 @@ async def _login(session: Session) -> None:
     output.say(f"and confirm that it shows the code {code.user_code}. Waiting.")
     given = await signin.finish_device_flow(session.http, provider, code)
     session.store.save_login(session.target.url, given)
-    session.store.save_workspace(session.target.url, None)
     output.say(f"You are signed in at {session.target.url}.")
+    await _tell_default(session)
 
 
 async def _logout(session: Session) -> None:
@@ -60,7 +60,6 @@ async def _logout(session: Session) -> None:
     if known:
         await signin.revoke(session.http, known)
     session.store.save_login(session.target.url, None)
-    session.store.save_workspace(session.target.url, None)
     output.say(f"You are signed out at {session.target.url}." if known else "You were not signed in.")
 
 
@@ -68,14 +67,27 @@ async def _token(session: Session, *, user: str, save: bool) -> None:
     given = await signin.demo_user(session.http, await _provider(session), user)
     if save:
         session.store.save_login(session.target.url, given)
-        session.store.save_workspace(session.target.url, None)
-        output.say(f"Signed in as {user} at {session.target.url}.")
         if session.target.as_json:
             output.print_json({"saved": True, "username": user, "expires_at": int(given.expires_at)})
+        else:
+            output.say(f"Signed in as {user} at {session.target.url}; the token is renewed by itself.")
+        await _tell_default(session)
     elif session.target.as_json:
         output.print_json({"access_token": given.access_token, "expires_at": int(given.expires_at)})
     else:
         typer.echo(given.access_token)
+
+
+async def _tell_default(session: Session) -> None:
+    """Keep the default workspace of the one who was signed in before, if the new one belongs there too."""
+    default = session.store.workspace(session.target.url)
+    if default is None:
+        return
+    name = next((each["name"] for each in await session.workspaces() if each["id"] == default), None)
+    if name is None:
+        session.store.save_workspace(session.target.url, None)
+    elif not session.target.as_json:
+        output.say(f"Commands use the workspace '{name}', as before.")
 
 
 async def _whoami(session: Session) -> None:

@@ -115,14 +115,7 @@ async def _requeue_all(session: Session) -> None:
 
 async def _every_letter(api: Api) -> list[JsonObject]:
     """Return all letters that wait, newest first."""
-    found: list[JsonObject] = []
-    params: dict[str, str | int] = {"limit": _LIST_LIMIT}
-    while True:
-        page = await api.json(Call("GET", "/v1/dead-letters", params=params))
-        found += page["items"]
-        if not page.get("next_cursor"):
-            return found
-        params["cursor"] = str(page["next_cursor"])
+    return await api.every(Call("GET", "/v1/dead-letters", params={"limit": _LIST_LIMIT}))
 
 
 def _time_of(letter: JsonObject) -> str:

@@ -1,6 +1,9 @@
 """Commands about the documents of a workspace."""
 
 import functools
+import sys
+import unicodedata
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -8,21 +11,25 @@ import typer
 
 from app.cli import output, words
 from app.cli.client import Api, Call, JsonObject
-from app.cli.errors import UsageError
+from app.cli.errors import CliError, UsageError
 from app.cli.ids import canonical
+from app.cli.members import described, every_member, ids_of
 from app.cli.options import JsonOption, UrlOption, WorkspaceOption, merged, target
 from app.cli.running import run_client
 from app.cli.session import Session
 from app.cli.words import state_of
 
 group = typer.Typer(help="List, show, change, delete and retry documents.", invoke_without_command=True)
-IdArgument = Annotated[str, typer.Argument(metavar="ID", help="Id of the document.")]
+DocumentArgument = Annotated[
+    str, typer.Argument(metavar="DOCUMENT", help="Id of the document, or its whole name when no other has the same.")
+]
 MembersOption = Annotated[
-    list[str] | None, typer.Option(metavar="USER_ID", help="Member of the workspace, by id; may be given many times.")
+    list[str] | None,
+    typer.Option(metavar="USER", help="Member of the workspace, by e-mail address or id; may be given many times."),
 ]
 _LIST_LIMIT = 100
 # What a receipt's places are called where the service's word says little.
-_PLACES = {"embeddings": "vectors", "blobs": "stored files", "cache_entries": "cached answers"}
+_PLACES = {"chunks": "passages", "embeddings": "vectors", "blobs": "stored files", "cache_entries": "cached answers"}
 
 
 class VisibilityChoice(StrEnum):
@@ -79,7 +86,7 @@ def list_documents(
 @group.command()
 def show(
     ctx: typer.Context,
-    document: IdArgument,
+    document: DocumentArgument,
     *,
     url: UrlOption = None,
     workspace: WorkspaceOption = None,
@@ -87,13 +94,13 @@ def show(
 ) -> None:
     """Show one document."""
     where = merged(ctx, url, workspace, as_json=as_json)
-    run_client(where, functools.partial(_show, method="GET", path=_path(document)))
+    run_client(where, functools.partial(_show, typed=_typed(document)))
 
 
 @group.command()
 def retry(
     ctx: typer.Context,
-    document: IdArgument,
+    document: DocumentArgument,
     *,
     url: UrlOption = None,
     workspace: WorkspaceOption = None,
@@ -101,13 +108,13 @@ def retry(
 ) -> None:
     """Try a failed document again."""
     where = merged(ctx, url, workspace, as_json=as_json)
-    run_client(where, functools.partial(_show, method="POST", path=f"{_path(document)}/retry"))
+    run_client(where, functools.partial(_retry, typed=_typed(document)))
 
 
 @group.command()
 def change(
     ctx: typer.Context,
-    document: IdArgument,
+    document: DocumentArgument,
     *,
     name: Annotated[str | None, typer.Option(help="New name; nothing is read anew.")] = None,
     visibility: Annotated[VisibilityChoice | None, typer.Option(help="Who may read it.")] = None,
@@ -121,23 +128,30 @@ def change(
     where = merged(ctx, url, workspace, as_json=as_json)
     body: JsonObject = {"name": name, "visibility": visibility and visibility.value}
     wanted = {field: value for field, value in body.items() if value is not None}
-    granted, revoked = _members(grant), _members(revoke)
-    if not (wanted or granted or revoked):
+    if not (wanted or grant or revoke):
         raise UsageError("Say what to change: --name, --visibility, --grant or --revoke.")
-    run_client(where, functools.partial(_change, path=_path(document), body=wanted, granted=granted, revoked=revoked))
+    run_client(
+        where,
+        functools.partial(_change, typed=_typed(document), body=wanted, grant=grant or (), revoke=revoke or ()),
+    )
 
 
 @group.command()
 def delete(
     ctx: typer.Context,
-    document: IdArgument,
+    document: DocumentArgument,
     *,
+    yes: Annotated[
+        bool, typer.Option("--yes", "-y", help="Do not ask; without a terminal, and with --json, nothing is asked.")
+    ] = False,
     url: UrlOption = None,
     workspace: WorkspaceOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete a document with all its versions."""
-    run_client(merged(ctx, url, workspace, as_json=as_json), functools.partial(_delete, path=_path(document)))
+    """Delete a document with all its versions, after a question on a terminal."""
+    where = merged(ctx, url, workspace, as_json=as_json)
+    ask_first = not yes and not where.as_json and _is_terminal()
+    run_client(where, functools.partial(_delete, typed=_typed(document), ask_first=ask_first))
 
 
 async def _list(session: Session, *, status: str | None) -> None:
@@ -157,34 +171,38 @@ async def _list(session: Session, *, status: str | None) -> None:
 
 async def every_document(api: Api, status: str | None = None) -> list[JsonObject]:
     """Return all documents that the user may read, newest first; only those in a state when one is given."""
-    found: list[JsonObject] = []
     params: dict[str, str | int] = {"limit": _LIST_LIMIT, **({"status": status} if status else {})}
-    while True:
-        page = await api.json(Call("GET", "/v1/documents", params=params))
-        found += page["items"]
-        if not page.get("next_cursor"):
-            return found
-        params["cursor"] = str(page["next_cursor"])
+    return await api.every(Call("GET", "/v1/documents", params=params))
 
 
-async def _show(session: Session, *, method: str, path: str) -> None:
-    _print_document(session, await (await session.in_workspace()).json(Call(method, path)))
+async def _show(session: Session, *, typed: str) -> None:
+    api = await session.in_workspace()
+    await _print_document(session, api, await api.json(Call("GET", await _path(api, typed))))
+
+
+async def _retry(session: Session, *, typed: str) -> None:
+    api = await session.in_workspace()
+    await _print_document(session, api, await api.json(Call("POST", f"{await _path(api, typed)}/retry")))
 
 
 async def _change(
-    session: Session, *, path: str, body: JsonObject, granted: frozenset[str], revoked: frozenset[str]
+    session: Session, *, typed: str, body: JsonObject, grant: Sequence[str], revoke: Sequence[str]
 ) -> None:
     api = await session.in_workspace()
-    if granted or revoked:
+    path = await _path(api, typed)
+    if grant or revoke:
+        granted, revoked = await ids_of(api, grant), await ids_of(api, revoke)
         known = (await api.json(Call("GET", path))).get("grants") or ()
         body = {**body, "grants": sorted({*known, *granted} - revoked)}
-    _print_document(session, await api.json(Call("PATCH", path, body=body)))
+    await _print_document(session, api, await api.json(Call("PATCH", path, body=body)))
 
 
-def _print_document(session: Session, document: JsonObject) -> None:
+async def _print_document(session: Session, api: Api, document: JsonObject) -> None:
     if session.target.as_json:
         output.print_json(document)
         return
+    readers = document.get("grants") or ()
+    members = await every_member(api) if readers else ()
     output.print_fields(
         {
             "Name": document["name"],
@@ -195,7 +213,7 @@ def _print_document(session: Session, document: JsonObject) -> None:
             "Visibility": document["visibility"],
             "Uploaded": document["created_at"],
             "Changed": document["updated_at"],
-            **({"Readers": ", ".join(document["grants"])} if document.get("grants") else {}),
+            **({"Readers": described(readers, members)} if readers else {}),
             "Version": document["version_id"],
             "Id": document["id"],
         }
@@ -204,8 +222,12 @@ def _print_document(session: Session, document: JsonObject) -> None:
         output.print_line(f"Warning: {warning}", "yellow")
 
 
-async def _delete(session: Session, *, path: str) -> None:
-    receipt = await (await session.in_workspace()).json(Call("DELETE", path))
+async def _delete(session: Session, *, typed: str, ask_first: bool) -> None:
+    api = await session.in_workspace()
+    path = await _path(api, typed)
+    if ask_first:
+        _confirm(await api.json(Call("GET", path)))
+    receipt = await api.json(Call("DELETE", path))
     if session.target.as_json:
         output.print_json(receipt)
         return
@@ -214,6 +236,27 @@ async def _delete(session: Session, *, path: str) -> None:
     parts = ", ".join(words.counted(count, _PLACES.get(name, name)) for name, count in removed.items() if count)
     if parts:
         output.print_line(f"Removed: {parts}.")
+    if (shared := _shared(removed)) > 0:
+        output.print_line(
+            f"Kept: the file and the passages of {output.plural(shared, 'version')}, which another document uses too."
+        )
+
+
+def _shared(removed: Mapping[str, int | None]) -> int:
+    """Return how many versions have a file that stays, because another document has the same content."""
+    versions, files = removed.get("versions"), removed.get("blobs")
+    return 0 if versions is None or files is None else versions - files
+
+
+def _confirm(document: JsonObject) -> None:
+    passages = output.plural(document["chunk_count"], "passage")
+    question = f"Delete '{output.neutral(document['name'])}' ({passages}) with all its versions?"
+    if not typer.confirm(question, err=True):
+        raise CliError("Nothing was deleted.")
+
+
+def _is_terminal() -> bool:
+    return sys.stdin.isatty() and output.err().is_terminal
 
 
 def _row(document: JsonObject) -> tuple[object, ...]:
@@ -221,18 +264,26 @@ def _row(document: JsonObject) -> tuple[object, ...]:
     return document["name"], state_of(document), pages, length, document["visibility"], document["id"]
 
 
-def _members(typed: list[str] | None) -> frozenset[str]:
-    """Return ids of members in the form that the service writes."""
-    found = {each: canonical(each) for each in typed or ()}
-    for each, known in found.items():
-        if known is None:
-            raise UsageError(f"'{each}' is not the id of a member.")
-    return frozenset(known for known in found.values() if known)
+def _typed(document: str) -> str:
+    """Return what was typed as a document, unless that is nothing."""
+    if not document.strip():
+        raise UsageError("The document is empty. Give its id or its name; `groundeddocs documents` lists both.")
+    return document
 
 
-def _path(document_id: str) -> str:
-    """Return the path of a document; an id is checked, since it becomes a part of an address."""
-    known = canonical(document_id)
-    if known is None:
-        raise UsageError(f"'{document_id}' is not a document id; `groundeddocs documents` lists them.")
-    return f"/v1/documents/{known}"
+async def _path(api: Api, typed: str) -> str:
+    """Return the path of a document that was named by its id or its name; only an id becomes a part of an address.
+
+    Raises:
+        CliError: No document has the name, or several have it.
+    """
+    if known := canonical(typed):
+        return f"/v1/documents/{known}"
+    wanted = unicodedata.normalize("NFC", typed)
+    fitting = [each for each in await every_document(api) if each["name"] == wanted]
+    if not fitting:
+        raise CliError(f"There is no document with the id or name '{typed}'; `groundeddocs documents` lists them.")
+    if len(fitting) > 1:
+        ids = "\n".join(f"  {each['id']} ({each['visibility']})" for each in fitting)
+        raise CliError(f"{len(fitting)} documents have the name '{typed}'. Use the id of the one you mean:\n{ids}")
+    return f"/v1/documents/{fitting[0]['id']}"

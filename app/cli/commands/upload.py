@@ -19,17 +19,23 @@ from app.cli.overview import Overview
 from app.cli.progress import upload_progress
 from app.cli.running import run_client
 from app.cli.session import Session
-from app.cli.summaries import failures, notices, stopped, summary
+from app.cli.summaries import failures, left_out, notices, stopped, summary
 from app.cli.uploading import Manner, Uploaded, upload_all
 
 FilesArgument = Annotated[
-    list[str], typer.Argument(metavar="FILES...", help="Files, folders, or patterns in quotes such as 'reports/*.pdf'.")
+    list[str],
+    typer.Argument(
+        metavar="FILES...",
+        help="Files, folders, or patterns in quotes such as 'reports/*.pdf'. A document is called by its path below "
+        "the folder that you name, else below the current one: reports/a.pdf is 'reports - a.pdf'.",
+    ),
 ]
 JsonLinesOption = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="Print one JSON document per line, one for each file; a failure is a JSON object on standard error.",
+        help="Print one JSON document per line and nothing else, one for each file, with `error` for one that failed; "
+        "a failure of the command itself is a JSON object on standard error.",
     ),
 ]
 
@@ -56,7 +62,10 @@ def upload(
     workspace: WorkspaceOption = None,
     as_json: JsonLinesOption = False,
 ) -> None:
-    """Upload documents and follow them until they can be asked about."""
+    """Upload documents and follow them until they can be asked about.
+
+    From folders, hidden files are left out, and so are those whose name does not end like a document's.
+    """
     body = functools.partial(_upload, typed=files, visibility=visibility, name=name, wait=wait)
     if any(result.error is not None for result in run_client(target(url, workspace, as_json=as_json), body)):
         raise typer.Exit(1)
@@ -74,25 +83,31 @@ async def _upload(
     files = sorted(found.files, key=_size)
     overview = Overview({file.name: _size(file) for file in files}, time.monotonic())
     try:
-        with upload_progress(overview, live=live) as progress:
+        with upload_progress(overview, live=live, silent=session.target.as_json) as progress:
             async with contextlib.aclosing(upload_all(api, files, manner, progress)) as uploads:
                 async for result in uploads:
                     results.append(result)
                     _print(result, as_json=session.target.as_json)
-    except (asyncio.CancelledError, CliError):
+    except asyncio.CancelledError:
         if not session.target.as_json:
             output.say(stopped(overview), "yellow")
         raise
-    if len(results) > 1 and not session.target.as_json:
-        _print_summary(results)
+    except CliError as error:
+        error.add_note(stopped(overview))  # told after what happened
+        raise
+    if not session.target.as_json:
+        _print_summary(results, found)
     return results
 
 
-def _print_summary(results: Sequence[Uploaded]) -> None:
-    output.print_line(summary(results))
-    for line in failures(results):
-        output.print_line(line, "red")
-    for line in notices(results):
+def _print_summary(results: Sequence[Uploaded], found: Collected) -> None:
+    if len(results) > 1:
+        output.print_line(summary(results))
+        for line in failures(results):
+            output.print_line(line, "red")
+        for line in notices(results):
+            output.print_line(line, "yellow")
+    for line in left_out(found):
         output.print_line(line, "yellow")
 
 
@@ -106,10 +121,8 @@ def _size(file: LocalFile) -> int:
 
 def _collected(typed: list[str], config: JsonObject, name: str | None) -> Collected:
     found = collect(typed, config["formats"])
-    if found.skipped:
-        output.say(f"Left out {output.plural(len(found.skipped), 'file')} of a type that the service does not take.")
     if not found.files:
-        raise UsageError("There is no document to upload in what was named.")
+        raise UsageError("\n".join(["There is no document to upload in what was named.", *left_out(found)]))
     if name and len(found.files) > 1:
         raise UsageError("--name is for one file; there is more than one.")
     return found

@@ -8,11 +8,12 @@ import typer
 from app.cli import output, words
 from app.cli.client import Call, JsonObject
 from app.cli.errors import UsageError
+from app.cli.members import every_member
 from app.cli.options import JsonOption, UrlOption, WorkspaceOption, merged, target
 from app.cli.running import run_client
 from app.cli.session import Session, choose
 
-group = typer.Typer(help="List, make and choose workspaces.", invoke_without_command=True)
+group = typer.Typer(help="List, make and choose workspaces, and see who belongs to one.", invoke_without_command=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -24,7 +25,7 @@ def register(app: typer.Typer) -> None:
 
 @group.callback()
 def workspaces(ctx: typer.Context, *, url: UrlOption = None, as_json: JsonOption = False) -> None:
-    """List the workspaces that you belong to; make one, or choose the default."""
+    """List the workspaces that you belong to; make one, choose the default, or see its members."""
     ctx.obj = target(url, as_json=as_json)
     if ctx.invoked_subcommand is None:
         run_client(ctx.obj, _list)
@@ -56,6 +57,14 @@ def show(
 ) -> None:
     """Show the workspace that commands use, and the embedding model that it is searched by."""
     run_client(merged(ctx, url, workspace, as_json=as_json), _show)
+
+
+@group.command()
+def members(
+    ctx: typer.Context, *, url: UrlOption = None, workspace: WorkspaceOption = None, as_json: JsonOption = False
+) -> None:
+    """List who belongs to the workspace that commands use."""
+    run_client(merged(ctx, url, workspace, as_json=as_json), _members)
 
 
 @group.command()
@@ -121,6 +130,22 @@ async def _show(session: Session) -> None:
     output.print_fields({**fields, "Embedding model": model, **change})
 
 
+async def _members(session: Session) -> None:
+    found = await every_member(await session.in_workspace())
+    if session.target.as_json:
+        output.print_json({"items": found})
+        return
+    rows = [
+        (each.get("display_name") or "", each.get("email") or "", each["role"], _joined(each), each["user_id"])
+        for each in found
+    ]
+    output.print_table(("Name", "E-mail", "Role", "Joined", "Id"), rows, whole={"Id"}, short={"Name"})
+
+
+def _joined(member: JsonObject) -> str:
+    return output.local_time(member["joined_at"])
+
+
 async def _use(session: Session, *, wanted: str) -> None:
     found = await session.workspaces()
     chosen = choose(found, wanted)
@@ -151,8 +176,8 @@ def _enter(session: Session, workspace: JsonObject, words: str) -> None:
     session.store.save_workspace(session.target.url, str(workspace["id"]))
     if session.target.as_json:
         output.print_json(workspace)
-    else:
-        output.print_line(words)
+        return
+    output.print_line(words)
     if session.target.workspace:
         output.say("Commands use it once GROUNDEDDOCS_WORKSPACE no longer names another.")
     else:

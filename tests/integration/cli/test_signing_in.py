@@ -12,7 +12,7 @@ from app.cli.credentials import CredentialStore, Login
 from app.cli.session import Tokens
 from app.cli.signin import discover, start_device_flow
 from tests.integration.cli.conftest import Shell
-from tests.integration.cli.standin import Reply, Request, StandIn, problem, reply
+from tests.integration.cli.standin import WORKSPACE_ID, Reply, Request, StandIn, problem, reply
 
 
 def login_at(service: StandIn, *, access: str = "old-access", refresh: str | None = "refresh-1", ends: float) -> Login:
@@ -186,7 +186,8 @@ def test_token_of_a_demo_user_is_all_that_is_printed(stranger: Shell, service: S
 def test_token_with_save_is_the_login_from_then_on(stranger: Shell, service: StandIn) -> None:
     service.on("POST", "/token", reply({"access_token": "alice-token", "expires_in": 900}))
     ended = stranger("token", "alice", "--save")
-    assert (ended.code, ended.out, ended.err) == (0, "", f"Signed in as alice at {service.url}.\n")
+    told = f"Signed in as alice at {service.url}; the token is renewed by itself.\n"
+    assert (ended.code, ended.out, ended.err) == (0, "", told)
     assert stranger("whoami").code == 0
     assert service.calls("GET", "/v1/me")[0].headers["Authorization"] == "Bearer alice-token"
 
@@ -196,6 +197,7 @@ def test_saved_token_is_not_in_the_json(stranger: Shell, service: StandIn) -> No
     ended = stranger("token", "alice", "--save", "--json")
     assert ended.json().items() >= {"saved": True, "username": "alice"}.items()
     assert "alice-token" not in ended.out + ended.err
+    assert ended.err == ""
 
 
 def test_unknown_demo_user_is_told_who_there_is(stranger: Shell, service: StandIn) -> None:
@@ -245,3 +247,46 @@ async def test_the_audience_is_named_as_resource_without_such_a_scope(service: S
         )
         await start_device_flow(http, provider)
     assert service.requests[-1].form()["resource"] == "urn:groundeddocs:api"
+
+
+def test_sign_in_of_a_demo_user_is_renewed(stranger: Shell, service: StandIn) -> None:
+    first = reply({"access_token": "alice-1", "expires_in": 1})
+    service.on("POST", "/token", first, reply({"access_token": "alice-2", "expires_in": 900}))
+    stranger("token", "alice", "--save")
+    assert stranger("whoami").code == 0
+    assert service.calls("GET", "/v1/me")[0].headers["Authorization"] == "Bearer alice-2"
+    assert service.calls("POST", "/token")[1].form()["username"] == "alice"
+    stranger("whoami")
+    assert len(service.calls("POST", "/token")) == 2
+
+
+@pytest.mark.parametrize("error", ["invalid_grant", "unsupported_grant_type"])
+def test_ended_sign_in_names_the_command_that_was_used(stranger: Shell, service: StandIn, error: str) -> None:
+    first = reply({"access_token": "alice-1", "expires_in": 1})
+    service.on("POST", "/token", first, reply({"error": error}, 400))
+    stranger("token", "alice", "--save")
+    ended = stranger("whoami")
+    assert ended.code == 3
+    assert "`groundeddocs token alice --save`" in ended.err
+    assert "groundeddocs login" not in ended.err
+
+
+def test_default_workspace_survives_signing_out_and_in(
+    stranger: Shell, service: StandIn, store: CredentialStore
+) -> None:
+    service.on("POST", "/token", reply({"access_token": "alice-token", "expires_in": 900}))
+    stranger("token", "alice", "--save")
+    assert stranger("workspaces", "use", "Field service").code == 0
+    assert "Commands use the workspace 'Field service', as before." in stranger("token", "alice", "--save").err
+    stranger("logout")
+    stranger("token", "alice", "--save")
+    assert store.workspace(service.url) == WORKSPACE_ID
+
+
+def test_default_workspace_goes_when_the_next_user_is_not_in_it(
+    stranger: Shell, service: StandIn, store: CredentialStore
+) -> None:
+    store.save_workspace(service.url, "99999999-9999-9999-9999-999999999999")
+    service.on("POST", "/token", reply({"access_token": "mallory-token", "expires_in": 900}))
+    assert stranger("token", "mallory", "--save").code == 0
+    assert store.workspace(service.url) is None

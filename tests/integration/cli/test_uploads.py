@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from app.cli import uploading
+from app.cli.credentials import CredentialStore, Login
 from tests.integration.cli.conftest import Shell
 from tests.integration.cli.standin import (
     DOCUMENT_ID,
@@ -50,7 +51,6 @@ def test_upload_follows_the_events_to_the_end(shell: Shell, service: StandIn, ma
         "manual.txt: sending",
         "manual.txt: reading",
         "manual.txt: making it searchable 1/2",
-        "manual.txt: ready",
     ]
     (sent,) = service.calls("POST", "/v1/documents")
     assert sent.headers["X-Workspace-Id"] == WORKSPACE_ID
@@ -131,7 +131,7 @@ def test_refused_file_does_not_keep_the_others_from_being_taken(shell: Shell, se
     assert lines[2] in {"2 files: 1 failed, 1 new.", "2 files: 1 new, 1 failed."}
     assert lines[3:] == [
         "1 failed: 1 of a type that cannot be read.",
-        "  of a type that cannot be read: Convert them, for example to PDF. (picture.png)",
+        "  of a type that cannot be read: What to do depends on the type, and is said with each above. (picture.png)",
     ]
 
 
@@ -152,6 +152,7 @@ def test_json_is_one_line_for_each_file(shell: Shell, service: StandIn, manual: 
         "reason": None,
         "error": None,
     }
+    assert ended.err == ""
 
 
 def test_file_that_is_too_large_is_not_sent(shell: Shell, service: StandIn, manual: Path) -> None:
@@ -236,10 +237,11 @@ def test_many_files_keep_few_requests_open_and_small_ones_go_first(
     lines = ended.out.splitlines()
     assert lines[200:] == [
         "200 files: 197 new, 3 failed.",
-        "3 failed: 2 encrypted, 1 no text (scan).",
+        "3 failed: 2 encrypted, 1 without text.",
         "  encrypted: Remove the password and upload them again. (file-0003.txt, file-0005.txt)",
-        "  no text (scan): Recognise their text (OCR) and upload them again. (file-0007.txt)",
+        "  without text: Nothing in them can be quoted; a scan needs its text recognised (OCR). (file-0007.txt)",
     ]
+    assert ended.err == ""
     assert shelf.most_open <= 11
     assert max(n - place for place, n in enumerate(shelf.order)) <= 2  # three are on their way at a time
 
@@ -329,3 +331,84 @@ def test_ctrl_c_says_what_was_sent_and_how_to_follow_it(
     assert "Stopped. Of 30 files: 0 done, 30 sent and still worked on, 0 not sent." in told
     assert "`groundeddocs documents list --status queued` shows what waits" in told
     assert "Traceback" not in told
+
+
+def test_unchanged_file_with_pages_without_text_is_told_as_the_first_time(
+    shell: Shell, service: StandIn, manual: Path
+) -> None:
+    warning = "Page 2 holds no text."
+    accepted = {**ACCEPTED, "outcome": "identical", "status": "ready", "warnings": [warning]}
+    service.on("POST", "/v1/documents", reply(accepted, 202))
+    ready = document("ready", pages_without_text=[2], warnings=[warning])
+    service.on("GET", f"/v1/documents/{DOCUMENT_ID}", reply(ready))
+    other = manual.with_name("other.txt")
+    other.write_text("something else")
+    told = shell("upload", str(manual), str(other)).out
+    assert "much like" not in told
+    assert "2 files with pages that hold no text" in told
+    assert "manual.txt: already there, unchanged\n" in told
+    assert json.loads(shell("upload", str(manual), "--json").out)["pages_without_text"] == [2]
+
+
+def test_document_that_is_deleted_while_it_is_followed_is_told_as_such(
+    shell: Shell, service: StandIn, manual: Path
+) -> None:
+    service.on("POST", "/v1/documents", reply(ACCEPTED, 202))
+    service.on("GET", EVENTS, events(("error", {"title": "Not found", "status": 404, "code": "not_found"})))
+    other = manual.with_name("other.txt")
+    other.write_text("something else")
+    ended = shell("upload", str(manual), str(other))
+    assert ended.code == 1
+    assert "manual.txt: failed: The document was deleted meanwhile" in ended.out
+    assert "2 failed: 2 deleted meanwhile." in ended.out
+    assert "broke off" not in ended.err
+    assert json.loads(shell("upload", str(manual), "--json").out)["reason"] == "deleted"
+
+
+def test_ended_sign_in_comes_first_and_nothing_is_told_as_sent(
+    stranger: Shell, service: StandIn, store: CredentialStore, tmp_path: Path
+) -> None:
+    store.save_workspace(service.url, WORKSPACE_ID)
+    store.save_login(service.url, Login("old", None, 0.0, f"{service.url}/token", "cli", "", None, demo_user="alice"))
+    service.on("POST", "/token", reply({"error": "invalid_grant"}, 400))
+    ended = stranger("upload", str(folder_of(tmp_path, 36)))
+    assert ended.code == 3
+    first, second, *_ = ended.err.splitlines()
+    assert "groundeddocs token alice --save" in first
+    assert second == "Stopped. Of 36 files: 0 done, 36 not sent."
+    assert service.calls("POST", "/v1/documents") == []
+
+
+def test_refused_token_leaves_no_file_as_perhaps_sent(shell: Shell, service: StandIn, manual: Path) -> None:
+    service.on("POST", "/v1/documents", problem(401, "Not signed in", ""))
+    ended = shell("upload", str(manual))
+    assert ended.code == 3
+    assert "0 done, 1 not sent" in ended.err
+
+
+def test_program_gets_json_and_no_other_word(shell: Shell, service: StandIn, tmp_path: Path) -> None:
+    shelf = Shelf(service)
+    shelf.final = {1: events(("status", document("failed", reason="encrypted", detail="It is locked.")))}
+    folder = folder_of(tmp_path, 3)
+    (folder / "photo.jpg").write_text("x")
+    ended = shell("upload", str(folder), "--json")
+    assert (ended.code, ended.err) == (1, "")
+    assert [json.loads(line)["error"] for line in ended.out.splitlines()].count("It is locked.") == 1
+
+
+def test_what_a_folder_holds_besides_is_told_at_the_end(shell: Shell, service: StandIn, tmp_path: Path) -> None:
+    Shelf(service)
+    folder = folder_of(tmp_path, 2)
+    for name in ("photo.jpg", "LICENSE", ".hidden.md"):
+        (folder / name).write_text("x")
+    last = shell("upload", str(folder)).out.splitlines()[-2:]
+    assert last[0].startswith("2 files left out, since the name does not end like a document's.")
+    assert "LICENSE" in last[0]
+    assert last[1].startswith("1 hidden file or folder left out.")
+
+
+def test_everything_that_is_missing_is_named_at_once(shell: Shell, service: StandIn) -> None:
+    ended = shell("upload", "missing.pdf", "notthere/", "none-*.pdf")
+    assert ended.code == 2
+    for word in ("missing.pdf", "notthere/", "none-*.pdf"):
+        assert f"'{word}'" in ended.err

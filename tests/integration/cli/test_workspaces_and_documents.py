@@ -1,5 +1,6 @@
 """Workspaces, members, documents, and how refusals are told."""
 
+import io
 import json
 
 import pytest
@@ -14,6 +15,7 @@ MINE = {"id": WORKSPACE_ID, "name": "Field service", "role": "owner", "created_a
 SECOND = {"id": SECOND_ID, "name": "Legal", "role": "member", "created_at": "2026-01-01T00:00:00Z"}
 USER = {"id": "u", "email": "alice@example.com", "display_name": "Alice Example"}
 EMPTY: dict[str, object] = {"items": [], "next_cursor": None}
+MEMBERS = "/v1/workspaces/current/members"
 
 
 def two_workspaces(service: StandIn) -> None:
@@ -54,7 +56,8 @@ def test_user_without_workspace_is_told_how_to_make_one(shell: Shell, service: S
 
 def test_workspace_is_made_and_listed(shell: Shell, service: StandIn) -> None:
     service.on("POST", "/v1/workspaces", reply(MINE, 201))
-    assert shell("workspaces", "create", "Field service", "--json").json() == MINE
+    made = shell("workspaces", "create", "Field service", "--json")
+    assert (made.json(), made.err) == (MINE, "")
     assert service.calls("POST", "/v1/workspaces")[0].json() == {"name": "Field service"}
     assert shell("workspaces").out.splitlines()[1].split("\t")[:3] == ["Field service", "owner", WORKSPACE_ID]
 
@@ -159,7 +162,7 @@ def test_deletion_tells_its_receipt(shell: Shell, service: StandIn) -> None:
     }
     service.on("DELETE", f"/v1/documents/{DOCUMENT_ID}", reply(receipt))
     assert shell("documents", "delete", DOCUMENT_ID).out == (
-        "Deleted. 1 stored file was not removed yet.\nRemoved: 1 document, 2 versions, 31 chunks, 2 stored files.\n"
+        "Deleted. 1 stored file was not removed yet.\nRemoved: 1 document, 2 versions, 31 passages, 2 stored files.\n"
     )
     assert shell("documents", "delete", DOCUMENT_ID, "--json").json() == receipt
 
@@ -187,6 +190,7 @@ def test_document_is_changed_in_what_was_said_and_in_nothing_else(
     path = f"/v1/documents/{DOCUMENT_ID}"
     service.on("GET", path, reply(document("ready", grants=[ONE, TWO])))
     service.on("PATCH", path, reply(document("ready", name="b.txt", grants=[THREE])))
+    service.on("GET", MEMBERS, reply(EMPTY))
     ended = shell("documents", "change", DOCUMENT_ID, *options)
     assert ended.code == 0, ended.err
     assert "b.txt" in ended.out
@@ -195,25 +199,115 @@ def test_document_is_changed_in_what_was_said_and_in_nothing_else(
     assert sent.json() == body
 
 
+def test_change_that_says_nothing_is_told_without_asking(shell: Shell, service: StandIn) -> None:
+    ended = shell("documents", "change", DOCUMENT_ID)
+    assert ended.code == 2
+    assert "Say what to change" in ended.err
+    assert service.requests == []
+
+
+def members(*emails: str | None) -> Reply:
+    people = [
+        {"user_id": each, "display_name": "Bob\x1b[2J", "email": email, "role": "member", "joined_at": "2026-01-01"}
+        for each, email in zip((ONE, TWO, THREE), emails, strict=False)
+    ]
+    return reply({"items": people, "next_cursor": None})
+
+
+def test_members_are_listed_with_what_grants_take(shell: Shell, service: StandIn) -> None:
+    service.on("GET", MEMBERS, members("alice@example.com", None))
+    lines = shell("workspaces", "members").out.splitlines()
+    assert [line.split("\t")[1] for line in lines] == ["E-mail", "alice@example.com", ""]
+    assert lines[1].split("\t")[-1] == ONE
+    assert "\x1b" not in lines[1]
+    assert [each["user_id"] for each in shell("workspaces", "members", "--json").json()["items"]] == [ONE, TWO]
+
+
+def test_member_is_granted_by_address_and_shown_by_name(shell: Shell, service: StandIn) -> None:
+    path = f"/v1/documents/{DOCUMENT_ID}"
+    service.on("GET", MEMBERS, members("alice@example.com", "bob@example.com"))
+    service.on("GET", path, reply(document("ready", grants=[ONE])))
+    service.on("PATCH", path, reply(document("ready", grants=[TWO, THREE])))
+    ended = shell("documents", "change", DOCUMENT_ID, "--grant", "Bob@Example.com", "--revoke", "alice@example.com")
+    assert service.calls("PATCH", path)[0].json() == {"grants": [TWO]}
+    assert f"Bob\\x1b[2J <bob@example.com>, {THREE}" in ended.out
+
+
 @pytest.mark.parametrize(
-    ("options", "told"),
-    [((), "Say what to change"), (("--grant", "alice"), "'alice' is not the id of a member.")],
+    ("typed", "told"), [("carol@example.com", "workspaces members"), ("", "is not"), ("twin@example.com", TWO)]
 )
-def test_change_that_says_nothing_or_nobody_is_told_without_asking(
-    shell: Shell, service: StandIn, options: tuple[str, ...], told: str
-) -> None:
-    ended = shell("documents", "change", DOCUMENT_ID, *options)
-    assert ended.code == 2
+def test_address_of_nobody_or_of_several_changes_nothing(shell: Shell, service: StandIn, typed: str, told: str) -> None:
+    service.on("GET", MEMBERS, members("twin@example.com", "twin@example.com", None))
+    ended = shell("documents", "change", DOCUMENT_ID, "--grant", typed)
+    assert ended.code == 1
     assert told in ended.err
+    assert not [request for request in service.requests if request.method == "PATCH"]
+
+
+def test_empty_document_is_told_without_asking(shell: Shell, service: StandIn) -> None:
+    assert shell("documents", "delete", " ").code == 2
     assert service.requests == []
 
 
-@pytest.mark.parametrize("typed", ["../workspaces/current", "xyz", "", "2222"])
-def test_what_is_no_id_is_told_without_asking(shell: Shell, service: StandIn, typed: str) -> None:
+@pytest.mark.parametrize("typed", ["../workspaces/current", "xyz", "2222", "manual"])
+def test_what_is_no_id_and_no_name_never_becomes_an_address(shell: Shell, service: StandIn, typed: str) -> None:
+    service.on("GET", "/v1/documents", reply({"items": [document("ready")], "next_cursor": None}))
     ended = shell("documents", "delete", typed)
-    assert ended.code == 2
-    assert ended.err == f"'{typed}' is not a document id; `groundeddocs documents` lists them.\n"
-    assert service.requests == []
+    assert ended.code == 1
+    assert f"no document with the id or name '{typed}'" in ended.err
+    assert {request.path for request in service.requests} == {"/v1/me", "/v1/documents"}
+
+
+@pytest.mark.parametrize(
+    ("command", "method", "suffix"),
+    [
+        (("show",), "GET", ""),
+        (("retry",), "POST", "/retry"),
+        (("delete",), "DELETE", ""),
+        (("change", "--name", "b"), "PATCH", ""),
+    ],
+)
+def test_document_is_meant_by_its_name_too(
+    shell: Shell, service: StandIn, command: tuple[str, ...], method: str, suffix: str
+) -> None:
+    service.on("GET", "/v1/documents", reply({"items": [document("ready")], "next_cursor": None}))
+    service.on(method, f"/v1/documents/{DOCUMENT_ID}{suffix}", reply({**document("ready"), "removed": {}}))
+    assert shell("documents", *command, "manual.txt").code == 0
+
+
+def test_name_of_two_documents_is_refused_with_the_ids_to_use(shell: Shell, service: StandIn) -> None:
+    twins = [document("ready"), document("ready", id=SECOND_ID, visibility="restricted")]
+    service.on("GET", "/v1/documents", reply({"items": twins, "next_cursor": None}))
+    ended = shell("documents", "delete", "manual.txt")
+    assert ended.code == 1
+    assert DOCUMENT_ID in ended.err
+    assert SECOND_ID in ended.err
+
+
+def test_receipt_says_what_stays_since_another_document_uses_it(shell: Shell, service: StandIn) -> None:
+    removed = {"documents": 1, "versions": 1, "citations": 1, "chunks": 0, "blobs": 0, "cache_entries": None}
+    service.on("DELETE", f"/v1/documents/{DOCUMENT_ID}", reply({"detail": "Deleted.", "removed": removed}))
+    assert shell("documents", "delete", DOCUMENT_ID).out == (
+        "Deleted.\nRemoved: 1 document, 1 version, 1 citation.\n"
+        "Kept: the file and the passages of 1 version, which another document uses too.\n"
+    )
+
+
+@pytest.mark.parametrize(("typed", "options"), [("n\n", ()), ("y\n", ()), ("", ("--yes",)), ("", ("--json",))])
+def test_deletion_asks_on_a_terminal_unless_told_not_to(
+    shell: Shell, service: StandIn, monkeypatch: pytest.MonkeyPatch, typed: str, options: tuple[str, ...]
+) -> None:
+    deleted = 0 if typed == "n\n" else 1
+    path = f"/v1/documents/{DOCUMENT_ID}"
+    service.on("GET", path, reply(document("ready", name="a\x1b[2J.txt")))
+    service.on("DELETE", path, reply({"detail": "Deleted.", "removed": {"documents": 1}}))
+    monkeypatch.setattr("app.cli.commands.documents._is_terminal", lambda: True)
+    monkeypatch.setattr("sys.stdin", io.StringIO(typed))
+    ended = shell("documents", "delete", DOCUMENT_ID, *options)
+    assert len(service.calls("DELETE", path)) == deleted
+    assert ended.code == 1 - deleted
+    assert "\x1b" not in ended.err
+    assert ("Delete 'a\\x1b[2J.txt' (2 passages)" in ended.err) is (not options)
 
 
 def test_documents_list_is_the_same_as_documents(shell: Shell, service: StandIn) -> None:
@@ -242,7 +336,7 @@ def test_refusal_for_a_program_is_a_json_object_on_standard_error(shell: Shell, 
 
 
 def test_failure_before_any_request_is_json_too(shell: Shell) -> None:
-    told = json.loads(shell("documents", "show", "xyz", "--json").err)
+    told = json.loads(shell("documents", "show", "", "--json").err)
     assert (told["code"], told["status"]) == ("usage", None)
 
 

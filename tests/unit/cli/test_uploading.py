@@ -24,6 +24,12 @@ def test_unfollowed_upload_does_not_claim_to_be_ready() -> None:
     assert Uploaded(FILE, ACCEPTED, None, None).words() == "new document, not yet ready"
 
 
+def test_what_is_ready_at_once_is_not_told_as_not_ready() -> None:
+    for outcome in ("same_content", "new_version", "identical"):
+        accepted = {**ACCEPTED, "outcome": outcome, "status": "ready"}
+        assert "not yet ready" not in Uploaded(FILE, accepted, None, None).words()
+
+
 def test_failure_is_told_in_words() -> None:
     assert Uploaded(FILE, ACCEPTED, {"status": "failed"}, "It is locked.").words() == "failed: It is locked."
 
