@@ -145,6 +145,7 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         "document": None, "sha256": digest, "sha256s": [digest], "name": f"{word}.txt",
         "visibility": Visibility.WORKSPACE,
         "number": 1, "before": None, "after": None, "limit": 100_000, "status": None, "now": datetime.now(UTC),
+        "readable_only": False,
         "chunk_id": citation.chunk_id, "ids": [citation.chunk_id], "answer_id": answer.id,
         "conversation_id": conversation,
         "answer": answer, "context": [citation.chunk_id], "held": Claim(
