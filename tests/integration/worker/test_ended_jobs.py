@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
-from uuid import uuid4
 
 import procrastinate
 import pytest
@@ -22,6 +21,7 @@ from tests.support.documents import Shelf, digest, prose
 from tests.support.tenants import Tenant, Tenants
 
 SECRET = "the launch code is 0000"
+NO_SUCH_WORKSPACE = "3f2b1c9e-5a7d-4e86-9c1b-0d2e4f6a8b90"
 INSERT = sa.text(
     "INSERT INTO procrastinate_jobs (queue_name, task_name, args, status, attempts, priority, lock) "
     "VALUES ('default', :task, :args, CAST(:status AS procrastinate_job_status), :attempts, :priority, :lock)"
@@ -113,7 +113,7 @@ async def test_a_job_that_cannot_run_goes_to_the_dead_letters_of_its_workspace(
     assert letter.content_sha256 is None, "there is no such content, so nobody who may read it"
 
 
-@pytest.mark.parametrize("workspace_id", [None, 7, "", SECRET, [SECRET], str(uuid4()), str(NOWHERE)])
+@pytest.mark.parametrize("workspace_id", [None, 7, "", SECRET, [SECRET], NO_SUCH_WORKSPACE, str(NOWHERE)])
 async def test_a_job_of_no_workspace_that_is_there_goes_to_the_letters_of_none(
     services: Services, tenant: Tenant, queue: procrastinate.App, workspace_id: object
 ) -> None:
