@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings as hypothesis_settings, strategies as st
 
 from app.bootstrap import Services
-from app.core.errors import NotFoundError
+from app.core.errors import NotFoundError, UnavailableError
 from app.core.ids import ChunkId
 from app.documents.types import Visibility
 from app.retrieval.service import RetrievalService
@@ -142,8 +142,9 @@ async def test_the_same_content_is_found_under_the_name_that_the_reader_may_know
 
 
 async def test_vectors_of_another_model_are_not_searched(services: Services, tenant: Tenant) -> None:
-    # The services' own embedder has another model id than the one that made these vectors.
-    assert await services.retrieval.search(tenant.scope, "Who opened the bridge?") == ()
+    # The services cannot run the model that made these vectors, and must not compare them with those of their own.
+    with pytest.raises(UnavailableError, match="embedding model"):
+        await services.retrieval.search(tenant.scope, "Who opened the bridge?")
 
 
 async def test_a_question_of_stop_words_is_answered_by_the_vector_arm(

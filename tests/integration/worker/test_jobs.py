@@ -18,10 +18,11 @@ from app.jobs.payloads import RemoveBlobsPayload
 from app.llm.embedders import Embedders
 from app.llm.types import Vectors
 from app.worker.sweep import sweep
-from app.worker.tasks import ingest, register, wait_after
+from app.worker.tasks import ingest, wait_after
 from app.worker.timing import WorkerTiming
 from tests.support.documents import Shelf, prose
 from tests.support.embedder import HashEmbedder
+from tests.support.queues import know_tasks
 from tests.support.tenants import Tenant
 
 
@@ -93,7 +94,7 @@ async def test_a_removal_that_failed_is_tried_again_by_the_clock_of_the_database
         await services.queue.remove_blobs(session, payload)
     monkeypatch.setattr(services.pending_blobs, "sweep", away)
     monkeypatch.setattr("procrastinate.utils.utcnow", lambda: datetime.now(UTC) + timedelta(hours=2))
-    register(queue)
+    know_tasks(queue)
     context = {"services": services, "timing": WorkerTiming()}
     await queue.run_worker_async(wait=False, install_signal_handlers=False, additional_context=context)
     (job,) = await shelf.jobs(tenant.scope)

@@ -14,9 +14,9 @@ from app.db.models import Workspace
 from app.documents.storage import new_key
 from app.jobs import dead_letters
 from app.worker.sweep import sweep
-from app.worker.tasks import register
 from app.worker.timing import WorkerTiming
 from tests.support.documents import Shelf, prose
+from tests.support.queues import know_tasks
 from tests.support.tenants import Tenant, Tenants
 
 AT_ONCE = WorkerTiming(unused_blob_after=timedelta(0))
@@ -171,7 +171,7 @@ async def test_a_job_of_a_deleted_workspace_ends_without_a_trace(
 
 async def run_all(services: Services, app: procrastinate.App) -> None:
     """Run every job that waits, as a worker does."""
-    register(app)
+    know_tasks(app)
     context = {"services": services, "timing": WorkerTiming()}
     await app.run_worker_async(
         wait=False, delete_jobs="successful", additional_context=context, install_signal_handlers=False
