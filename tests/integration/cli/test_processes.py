@@ -96,6 +96,7 @@ def test_openapi_is_the_same_document_each_time_and_needs_no_settings() -> None:
 def test_ctrl_c_ends_a_waiting_command_with_130(service: StandIn, tmp_path: Path) -> None:
     accepted = {"document_id": DOCUMENT_ID, "outcome": "created", "status": "queued", "warnings": []}
     service.on("POST", "/v1/documents", reply(accepted, 202))
+    service.on("GET", f"/v1/documents/{DOCUMENT_ID}/events", reply({"detail": "no events here"}, 500))
     service.on("GET", f"/v1/documents/{DOCUMENT_ID}", reply(document("parsing")))
     file = tmp_path / "manual.txt"
     file.write_text("x")
@@ -108,8 +109,8 @@ def test_ctrl_c_ends_a_waiting_command_with_130(service: StandIn, tmp_path: Path
         while not service.calls("GET", f"/v1/documents/{DOCUMENT_ID}") and time.monotonic() < deadline:
             time.sleep(0.05)
         it.send_signal(signal.SIGINT)
-        _, err = it.communicate(timeout=10)
-    assert it.returncode == 130
+        out, err = it.communicate(timeout=10)
+    assert it.returncode == 130, out + err
     assert "Traceback" not in err
 
 
