@@ -123,7 +123,7 @@ class Observer:
                 raise TimeoutError(f"{left} of {len(states)} contents had not ended within {seconds:.0f} s")
             if check is not None:
                 check()
-            await asyncio.sleep(0.02 if len(states) < 100 else 0.2)  # noqa: PLR2004 - looks must not cost much
+            await asyncio.sleep(0.1 if len(states) < 100 else 0.2)  # noqa: PLR2004 - looks must not cost much
 
 
 @contextlib.asynccontextmanager

@@ -18,8 +18,6 @@ _MAX_TOKENS = 256
 """`max_seq_length` of the published model, with the two tokens that frame a text."""
 _MAX_CHARACTERS = 20_000
 """Beyond this no text has room left in 256 tokens; keeps one huge text from stalling the tokeniser."""
-_TEXTS_A_TURN = 8
-"""Texts that a thread embeds before it looks at what else waits (about 0.3 s)."""
 _MOST_THREADS = 8
 """One process has no use for more: the database and the parser are slower from here on."""
 
@@ -58,16 +56,13 @@ class LocalEmbedder:
 
     async def embed_passages(self, texts: Sequence[str]) -> Vectors:
         """Return one unit vector for each text, in order: shape `(len(texts), dimension)`."""
-        turns = [texts[start : start + _TEXTS_A_TURN] for start in range(0, len(texts), _TEXTS_A_TURN)]
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._turn(turn)) for turn in turns]
-        empty = np.empty((0, self.dimension), dtype=np.float32)
-        return np.concatenate([empty, *(task.result() for task in tasks)])
+            tasks = [group.create_task(self._turn(text)) for text in texts]
+        return np.array([task.result() for task in tasks], np.float32).reshape(len(texts), self.dimension)
 
     async def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of a question: shape `(dimension,)`."""
-        vectors: Vectors = await asyncio.get_running_loop().run_in_executor(self._pool, self._embed, [text])
-        return np.asarray(vectors[0], dtype=np.float32)
+        return await self._run(text)
 
     def count_tokens(self, text: str) -> int:
         """Return how many tokens the text has, without the two that frame it. Never cut off."""
@@ -77,19 +72,20 @@ class LocalEmbedder:
         """Let the threads end once they have finished what they do."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
-    async def _turn(self, texts: Sequence[str]) -> Vectors:
+    async def _turn(self, text: str) -> Vectors:
+        """Embed one text on one thread: whoever embeds at the same time comes next, and no thread waits for another."""
         async with self._turns:
-            return await asyncio.get_running_loop().run_in_executor(self._pool, self._embed, texts)
+            return await self._run(text)
 
-    def _embed(self, texts: Sequence[str]) -> Vectors:
-        return np.concatenate([self._embed_one(text) for text in texts])
+    async def _run(self, text: str) -> Vectors:
+        return await asyncio.get_running_loop().run_in_executor(self._pool, self._embed, text)
 
-    def _embed_one(self, text: str) -> Vectors:
+    def _embed(self, text: str) -> Vectors:
         encoding = self._encoder.encode(_encodable(text[:_MAX_CHARACTERS]))
         inputs = {"input_ids": encoding.ids, "attention_mask": encoding.attention_mask}
         arrays = {name: np.array([value], dtype=np.int64) for name, value in inputs.items()}
         (vectors,) = self._session.run(["embedding"], arrays)
-        return np.asarray(vectors, dtype=np.float32)
+        return np.asarray(vectors[0], dtype=np.float32)
 
 
 def usable_cores() -> int:
