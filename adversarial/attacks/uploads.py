@@ -54,16 +54,12 @@ async def _state(actor: Actor, document_id: str) -> tuple[str, str | None]:
 
 @case(Family.UPLOADS, "415: the content decides, not the name")
 async def files_that_are_not_what_they_say(world: World) -> str:
-    """HTML, archives, programs and pictures under innocent names."""
+    """Archives, programs and pictures under innocent names."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("zeros", bytes(20 * 1024 * 1024))
-    html = b"<!DOCTYPE html><script>alert(1)</script>"
     files = {
         "bomb.pdf": archive.getvalue(),
-        "report.pdf": html,
-        "report.pdf.html": html,
-        "report.txt": b"  <HTML><body>",
         "program.txt": b"\x7fELF\x02\x01\x01" + bytes(200),
         "program.md": b"MZ\x90\x00\x03" + bytes(500),
         "picture.txt": b"\x89PNG\r\n\x1a\n" + bytes(64),
@@ -75,6 +71,28 @@ async def files_that_are_not_what_they_say(world: World) -> str:
     for name, data in files.items():
         (await world.attacker.upload(name, data)).expect(415)
     return f"{len(files)} files, all 415"
+
+
+@case(Family.UPLOADS, "a web page under another name is read as one, and sent as an attachment that nothing runs")
+async def web_pages_under_other_names(world: World) -> str:
+    """Its script is neither text of it nor run."""
+    owner = await world.founder()
+    page = b"<!DOCTYPE html><script>alert(1)</script><p>The quarry was closed in 1954.</p>"
+    names = ("report.pdf", "report.pdf.html", "report.txt")
+    for place, name in enumerate(names):
+        published = await owner.publish(name, page + f"<p>Copy {place}.</p>".encode())
+        if await _state(owner, published.document_id) != ("ready", None):
+            raise Breach(f"{name} was not read")
+        content = (await owner.call("GET", f"/v1/documents/{published.document_id}/content")).expect(200)
+        if not content.header("content-disposition").startswith("attachment;"):
+            raise Breach(f"{name} is sent to be shown")
+        if content.header("x-content-type-options") != "nosniff" or "default-src 'none'" not in content.header(
+            "content-security-policy"
+        ):
+            raise Breach(f"{name} may run in a browser")
+        text = (await owner.call("GET", f"/v1/documents/{published.document_id}/pages/1")).expect(200)
+        text.without(("alert",))
+    return f"{len(names)} names, all attachments"
 
 
 @case(Family.UPLOADS, "a file of two types is sent as an attachment that no browser renders")
