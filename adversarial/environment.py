@@ -27,6 +27,7 @@ from app.embedded.passwords import load_passwords
 from app.embedded.postgres import APP, OWNER, SUPERUSER, EmbeddedPostgres, PostgresAddress, provision
 from app.embedded.programs import find_postgres, find_redis
 from app.embedded.redis import EmbeddedRedis, RedisKind
+from app.ingestion.parsing.isolation import IsolatedParser
 from app.llm.embedders import Embedders
 from app.llm.embeddings import LocalEmbedder
 from app.redis.client import connect
@@ -108,7 +109,9 @@ async def running_service(servers: Servers, *, unbound: bool = False) -> AsyncIt
         http = await stack.enter_async_context(httpx.AsyncClient(transport=transport))
         keys = JwksCache(http, issuer=ISSUER, jwks_url=JWKS_URL, algorithms=settings.oidc_algorithms)
         stack.push_async_callback(keys.aclose)
-        services = compose_services(settings, Database(engine), redis, keys, servers.embedders)
+        parser = IsolatedParser()
+        stack.push_async_callback(parser.aclose)
+        services = compose_services(settings, Database(engine), redis, keys, servers.embedders, parser=parser)
         port = await stack.enter_async_context(_served(services))
         yield Service(services, issuer, "127.0.0.1", port)
 

@@ -21,6 +21,7 @@ from app.documents.dead_letters import DeadLetterService
 from app.documents.pending_blobs import PendingBlobs
 from app.documents.service import DocumentService
 from app.documents.storage import BlobStore, open_store
+from app.ingestion.parsing.isolation import IsolatedParser
 from app.ingestion.parsing.types import ParseLimits
 from app.ingestion.pipeline import IngestionService
 from app.ingestion.reembedding import ReembeddingService
@@ -54,6 +55,7 @@ class Services:
     queue_app: procrastinate.App
     queue: JobQueue
     embedders: Embedders
+    parser: IsolatedParser
     workspaces: WorkspaceService
     documents: DocumentService
     dead_letters: DeadLetterService
@@ -84,13 +86,21 @@ async def build_services(settings: Settings) -> AsyncIterator[Services]:
         embedders = await _open_embedders(settings)
         stack.push_async_callback(embedders.aclose)
         await stack.enter_async_context(_embedding_checked(embedders))
-        yield compose_services(settings, Database(engine), redis, keys, embedders)
+        parser = IsolatedParser()
+        stack.push_async_callback(parser.aclose)
+        yield compose_services(settings, Database(engine), redis, keys, embedders, parser=parser)
 
 
 def compose_services(
-    settings: Settings, database: Database, redis: RedisClients, keys: JwksCache, embedders: Embedders
+    settings: Settings,
+    database: Database,
+    redis: RedisClients,
+    keys: JwksCache,
+    embedders: Embedders,
+    *,
+    parser: IsolatedParser,
 ) -> Services:
-    """Build the services on connections that the caller has opened and will close."""
+    """Build the services on connections and processes that the caller has opened and will close."""
     blobs = BlobStore(open_store(settings))
     pending = PendingBlobs(database, blobs)
     app = queue_app(settings.database_url.get_secret_value())
@@ -107,6 +117,7 @@ def compose_services(
         queue_app=app,
         queue=queue,
         embedders=embedders,
+        parser=parser,
         workspaces=WorkspaceService(database, queue),
         documents=DocumentService(
             database,
@@ -118,7 +129,7 @@ def compose_services(
         ),
         dead_letters=DeadLetterService(database, queue),
         ingestion=IngestionService(
-            database, blobs, embedders, _parse_limits(settings), max_passages=settings.max_passages
+            database, blobs, embedders, parser, _parse_limits(settings), max_passages=settings.max_passages
         ),
         reembedding=ReembeddingService(database, embedders),
         retrieval=retrieval,

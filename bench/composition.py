@@ -13,6 +13,7 @@ from app.core.config import Settings
 from app.db.engine import create_engine
 from app.db.session import Database
 from app.ingestion.lease import Timing
+from app.ingestion.parsing.isolation import IsolatedParser
 from app.ingestion.parsing.types import ParseLimits
 from app.ingestion.pipeline import IngestionService
 from app.llm.embedders import Embedders
@@ -47,7 +48,9 @@ async def open_services(settings: Settings, embedder: HashEmbedder) -> AsyncIter
         http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False))
         keys = JwksCache(http, issuer=settings.oidc_issuer, jwks_url="", algorithms=settings.oidc_algorithms)
         stack.push_async_callback(keys.aclose)
-        services = compose_services(settings, Database(engine), redis, keys, Embedders(embedder))
+        parser = IsolatedParser()
+        stack.push_async_callback(parser.aclose)
+        services = compose_services(settings, Database(engine), redis, keys, Embedders(embedder), parser=parser)
         yield dataclasses.replace(services, ingestion=_with_short_lease(services))
 
 
@@ -61,4 +64,6 @@ def _with_short_lease(services: Services) -> IngestionService:
         max_unpacked_bytes=settings.max_unpacked_bytes,
     )
     database, blobs, embedders = services.database, services.blobs, services.embedders
-    return IngestionService(database, blobs, embedders, limits, max_passages=settings.max_passages, timing=LEASE)
+    return IngestionService(
+        database, blobs, embedders, services.parser, limits, max_passages=settings.max_passages, timing=LEASE
+    )

@@ -23,11 +23,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.bootstrap import Services
 from app.core.tenancy import WorkspaceScope
-from app.ingestion.parsing.isolation import parse_isolated
 from app.llm.types import Vectors
 from bench.embedder import HashEmbedder
 
-_PARSER = "app.ingestion.pipeline.parse_isolated"
 _MARK = "bench_final"
 
 
@@ -103,7 +101,7 @@ class Killer:
             stack.enter_context(patch.object(services.ingestion, "run", self._running(services.ingestion.run)))
             stack.enter_context(patch.object(services.blobs, "read", self._reading(services.blobs.read)))
             stack.enter_context(patch.object(embedder, "embed_passages", self._embedding(embedder.embed_passages)))
-            stack.enter_context(patch(_PARSER, self._parsing(parse_isolated)))
+            stack.enter_context(patch.object(services.parser, "parse", self._parsing(services.parser.parse)))
             yield
 
     def reached(self, point: KillPoint) -> None:

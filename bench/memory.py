@@ -8,6 +8,7 @@ from pathlib import Path
 
 _PEAK = re.compile(rb"^VmHWM:\s+(\d+) kB", re.MULTILINE)
 _KIBIBYTE = 1024
+_NURSERY = b"app.ingestion.parsing.nursery"
 _LOOK_SECONDS = 0.02
 
 
@@ -62,12 +63,12 @@ def descendants(pid: int) -> Iterator[int]:
     """Yield the processes that a process started, and those that they started.
 
     One that does not yet run a program of its own is left out: until then it shares the memory of the one that
-    started it, and its peak is theirs.
+    started it, and its peak is theirs. Those of the nursery never do, and read files.
     """
     for listed in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in map(int, listed.read_bytes().split()):
-                if _command(child) != _command(pid):
+                if _command(child) != _command(pid) or _NURSERY in _command(pid):
                     yield child
                     yield from descendants(child)
 

@@ -25,7 +25,7 @@ from app.ingestion.embedding import EmbeddedChunks, embedded
 from app.ingestion.errors import ClaimLostError, OutageError, PassageRefusedError
 from app.ingestion.lease import Timing, while_held
 from app.ingestion.overlap import OneBehind
-from app.ingestion.parsing.isolation import parse_isolated
+from app.ingestion.parsing.isolation import IsolatedParser
 from app.ingestion.parsing.types import ParsedDocument, ParsedPage, ParseFailure, ParseLimits, ParseReason
 from app.ingestion.types import Away, Busy, Claim, Finished, OthersWait, PendingChunk, Yielded, nobody_waits
 from app.jobs import dead_letters
@@ -51,6 +51,7 @@ class IngestionService:
         database: Where everything is stored.
         blobs: Where the files are.
         embedders: The models that this process can run.
+        parser: What reads the files.
         limits: The most that reading one file may take.
         max_passages: Most passages that one file is cut into.
         timing: The times of a claim.
@@ -61,6 +62,7 @@ class IngestionService:
         database: Database,
         blobs: BlobStore,
         embedders: Embedders,
+        parser: IsolatedParser,
         limits: ParseLimits,
         *,
         max_passages: int = 50_000,
@@ -69,6 +71,7 @@ class IngestionService:
         self._database = database
         self._blobs = blobs
         self._embedders = embedders
+        self._parser = parser
         self._limits = limits
         self._max_passages = max_passages
         self._timing = timing
@@ -156,7 +159,7 @@ class IngestionService:
     async def _read(self, held: Claim) -> ParsedDocument:
         with _needed("the store of files"):
             data = await self._blobs.read(held.blob_key)
-        return await parse_isolated(data, MediaType(held.media_type), self._limits)
+        return await self._parser.parse(data, MediaType(held.media_type), self._limits)
 
     async def _without_bytes(self, scope: WorkspaceScope, held: Claim, others_wait: OthersWait) -> Finished | Yielded:
         """End as failed a content whose bytes are gone, unless an upload has brought them again under a new key."""

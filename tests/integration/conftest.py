@@ -27,6 +27,7 @@ from app.embedded.passwords import Passwords, load_passwords
 from app.embedded.postgres import APP, AUDITOR, OWNER, SUPERUSER, EmbeddedPostgres, PostgresAddress, provision
 from app.embedded.programs import find_postgres, find_redis, find_redisearch
 from app.embedded.redis import EmbeddedRedis, RedisKind
+from app.ingestion.parsing.isolation import IsolatedParser
 from app.llm.embedders import Embedders
 from app.redis.client import connect
 from tests.support.api import Caller
@@ -184,7 +185,8 @@ async def services(settings: Settings, database: Database, issuer: Issuer) -> As
     redis = connect(settings.redis_cache_url.get_secret_value(), settings.redis_limits_url.get_secret_value())
     async with httpx.AsyncClient(transport=transport) as http:
         keys = JwksCache(http, issuer=ISSUER, jwks_url=f"{ISSUER}/jwks", algorithms=settings.oidc_algorithms)
-        yield compose_services(settings, database, redis, keys, Embedders(HashEmbedder()))
+        async with contextlib.aclosing(IsolatedParser()) as parser:
+            yield compose_services(settings, database, redis, keys, Embedders(HashEmbedder()), parser=parser)
         await keys.aclose()
     await redis.aclose()
 

@@ -90,7 +90,9 @@ class CrashingDatabase(Database):
 
 def pipeline(services: Services, embedder: HashEmbedder, timing: Timing = Timing()) -> IngestionService:  # noqa: B008
     """Return the pipeline of the services with another embedder."""
-    return IngestionService(services.database, services.blobs, Embedders(embedder), LIMITS, timing=timing)
+    return IngestionService(
+        services.database, services.blobs, Embedders(embedder), services.parser, LIMITS, timing=timing
+    )
 
 
 def pausing() -> tuple[InterruptingEmbedder, asyncio.Event, asyncio.Event]:

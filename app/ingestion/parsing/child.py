@@ -1,7 +1,7 @@
-"""The parsing process: `python -m app.ingestion.parsing.child MEDIA_TYPE LIMITS PARENT`, file on stdin, JSON on stdout.
+"""The parsing process, forked by the nursery for one file: order and file on stdin, JSON on stdout.
 
 It first takes from itself what a hostile file could use: memory, processor time, files, core dumps and
-the size of its answer. Then nothing that happens here can harm the worker that started it.
+the size of its answer. Then nothing that happens here can harm the worker that wants the text.
 """
 
 import base64
@@ -12,46 +12,39 @@ import os
 import resource
 import signal
 import sys
+from typing import NoReturn
 
-from app.documents.media_types import MediaType
 from app.ingestion.parsing.formats import parse
+from app.ingestion.parsing.orders import EXIT_MEMORY, ORDER_BYTES, Order, answer_bytes
 from app.ingestion.parsing.types import Mark, ParsedDocument, ParsedPage, ParseFailure, ParseLimits
-
-EXIT_MEMORY = 70
-"""Exit status when memory ran out; there may be none left to say so in words."""
 
 _PARENT_DEATH_SIGNAL = 1
 """Option of `prctl`, of Linux alone."""
 _OPEN_FILES = 32
 _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """A document is made of many small objects and hardly a cycle; looking for cycles as often as usual costs a tenth."""
-_BYTES_A_CHARACTER = 8
-_BYTES_OF_BOXES = 96 * 1024 * 1024
-"""A PDF has at most 64 MiB of boxes, which base64 makes a third longer."""
-_BYTES_BESIDE_TEXT = 16 * 1024 * 1024
 
 
-def answer_bytes(limits: ParseLimits) -> int:
-    """Return the most bytes that an answer within the limits can have."""
-    return limits.max_characters * _BYTES_A_CHARACTER + _BYTES_OF_BOXES + _BYTES_BESIDE_TEXT
+def run(parent: int) -> NoReturn:
+    """Parse one file and end.
 
-
-def main() -> None:
-    """Parse one file."""
-    media_type, limits = MediaType(sys.argv[1]), ParseLimits(**json.loads(sys.argv[2]))
-    _end_with(int(sys.argv[3]))
-    _confine(limits)
+    Args:
+        parent: Process that this one ends with.
+    """
+    end_with(parent)
+    order = Order.unpack(os.read(0, ORDER_BYTES))
+    _confine(order.limits)
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
-        answer = _parse(media_type, limits)
-        sys.stdout.buffer.write(json.dumps(answer, ensure_ascii=False, default=_plain).encode())
-        sys.stdout.buffer.flush()
+        answer = json.dumps(_parse(order), ensure_ascii=False, default=_plain).encode()
+        with open(1, "wb") as target:
+            target.write(answer)
     except (MemoryError, ImportError):  # a library that finds no room to be loaded says ImportError
         os._exit(EXIT_MEMORY)
     os._exit(0)  # skips the libraries' clean-up, which can crash after a damaged file
 
 
-def _end_with(parent: int) -> None:
+def end_with(parent: int) -> None:
     """End when the parent does, where the system can tell: a worker that was killed reads the file anew."""
     if sys.platform != "linux":
         return
@@ -74,9 +67,11 @@ def _confine(limits: ParseLimits) -> None:
         resource.setrlimit(kind, (min(most, hard), hard))
 
 
-def _parse(media_type: MediaType, limits: ParseLimits) -> dict[str, object]:
+def _parse(order: Order) -> dict[str, object]:
+    with open(0, "rb", buffering=0) as source:
+        data = source.read()
     try:
-        return {"document": parse(sys.stdin.buffer.read(), media_type, limits)}
+        return {"document": parse(data, order.media_type, order.limits)}
     except ParseFailure as failure:
         return {"failure": failure.reason}
 
@@ -88,7 +83,3 @@ def _plain(value: object) -> object:
     if isinstance(value, ParsedDocument | ParsedPage | Mark):
         return {name: getattr(value, name) for name in value.__slots__}
     raise TypeError(f"{type(value).__name__} has no form in JSON")
-
-
-if __name__ == "__main__":
-    main()

@@ -1,20 +1,19 @@
 """Runs the parser in a process of its own, so that no file can stop or slow the worker for long.
 
 pypdf has looped for ever and eaten all memory on real files, where a size limit and `except` do not
-help. The process is started for one file, limited by the operating system, killed when it waits for ever or
-on cancellation, and its answer is checked like any other input.
+help. The process is forked for one file by the nursery, limited by the operating system, killed when it waits for
+ever or on cancellation, and its answer is checked like any other input.
 """
 
 import asyncio
-import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import tempfile
-from asyncio.subprocess import DEVNULL, Process
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import inf
 from pathlib import Path
 from typing import IO
@@ -25,18 +24,21 @@ from pydantic import TypeAdapter, ValidationError
 import app
 from app.core.boxes import BOX_BYTES, spans
 from app.documents.media_types import MediaType
-from app.ingestion.parsing.child import EXIT_MEMORY, answer_bytes
+from app.ingestion.parsing.orders import EXIT_MEMORY, NOT_STARTED, Order, answer_bytes
 from app.ingestion.parsing.types import Mark, ParsedDocument, ParsedPage, ParseFailure, ParseLimits, ParseReason
 
 log = structlog.get_logger(__name__)
 
-_COMMAND = (sys.executable, "-m", "app.ingestion.parsing.child")
+_COMMAND = (sys.executable, "-m", "app.ingestion.parsing.nursery")
 _SOURCE = str(Path(app.__file__).parents[1])
 _DEEPEST_HEADING = 100
 _WALL_CLOCK_SHARE = 3
 """Wall clock for each second of processor time that a file may take: a busy machine gives its parser a third of a core.
 
 What takes processor time ends by the system's own limit; this one ends what waits for ever."""
+_STATUS_BYTES = 16
+_CLOSE_SECONDS = 10
+"""Most that a nursery may take to end its parsers and itself: usually milliseconds."""
 
 # How a process ends when the operating system or its own allocator stops it.
 _SIGNALS = {
@@ -50,6 +52,14 @@ _SIGNALS = {
 }
 
 
+class ParserNotStartedError(Exception):
+    """There was no process to read the file, which is not the file's fault."""
+
+
+class _NurseryLostError(Exception):
+    """The nursery ended before it told how the parser did."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Answer:
     document: ParsedDocument | None = None
@@ -59,54 +69,129 @@ class _Answer:
 _ANSWER = TypeAdapter(_Answer)
 
 
-async def parse_isolated(data: bytes, media_type: MediaType, limits: ParseLimits) -> ParsedDocument:
-    """Return the canonical text of a file.
+class _Nursery:
+    """The process that forks parsers, at the other end of a socket."""
 
-    Args:
-        data: The whole file.
-        media_type: What it is, as `sniff` told.
-        limits: The most that it may take.
+    def __init__(self) -> None:
+        self._requests, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [*_COMMAND, str(os.getpid())],
+                stdin=theirs.fileno(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,  # libraries print pieces of documents there
+                env={"PYTHONPATH": _SOURCE, "LANG": "C.UTF-8"},  # no secret of the worker's environment
+                start_new_session=True,
+            )
+        self._requests.settimeout(0)
 
-    Raises:
-        ParseFailure: It has no usable text, exceeds a limit, or ended its parser.
-    """
-    with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
-        await asyncio.to_thread(_fill, source, data)
-        process = await asyncio.create_subprocess_exec(
-            *_COMMAND,
-            media_type.value,
-            json.dumps(asdict(limits)),
-            str(os.getpid()),
-            stdin=source,
-            stdout=target,
-            stderr=DEVNULL,  # libraries print pieces of documents there
-            env={"PYTHONPATH": _SOURCE, "LANG": "C.UTF-8"},  # no secret of the worker's environment
-            start_new_session=True,
-        )
-        with _killed_at_the_end(process):
-            status = await _ended(process, limits)
-        return await asyncio.to_thread(_answer, status, target, limits)
+    def request(self, source: IO[bytes], target: IO[bytes]) -> socket.socket:
+        """Ask for a parser; return the socket that tells how it ended, and kills it when closed.
+
+        Raises:
+            _NurseryLostError: The process has ended.
+        """
+        control, theirs = socket.socketpair()
+        control.settimeout(0)
+        with theirs:
+            try:
+                files = [theirs.fileno(), source.fileno(), target.fileno()]
+                socket.send_fds(self._requests, [b"1"], files)
+            except (BrokenPipeError, ConnectionResetError) as error:
+                control.close()
+                raise _NurseryLostError from error
+            except OSError as error:
+                control.close()
+                raise ParserNotStartedError(f"the nursery takes no request: {error.strerror}") from error
+        return control
+
+    def close(self) -> None:
+        """End the process and its parsers."""
+        self._requests.close()
+        try:
+            self._process.wait(_CLOSE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
-def _fill(source: IO[bytes], data: bytes) -> None:
+class IsolatedParser:
+    """Reads files, each in a process of its own. The nursery of these processes is started when first needed."""
+
+    def __init__(self) -> None:
+        self._nursery: _Nursery | None = None
+
+    async def parse(self, data: bytes, media_type: MediaType, limits: ParseLimits) -> ParsedDocument:
+        """Return the canonical text of a file.
+
+        Args:
+            data: The whole file.
+            media_type: What it is, as `sniff` told.
+            limits: The most that it may take.
+
+        Raises:
+            ParseFailure: It has no usable text, exceeds a limit, or ended its parser.
+            ParserNotStartedError: The system gives no process, or the nursery has ended twice.
+        """
+        order = Order(media_type, limits)
+        try:
+            return await self._parse(data, order)
+        except _NurseryLostError:
+            log.warning("parsing.nursery_lost")
+        try:
+            return await self._parse(data, order)
+        except _NurseryLostError as error:
+            raise ParserNotStartedError("the nursery of the parsers ended twice") from error
+
+    async def aclose(self) -> None:
+        """End the nursery, and with it every parser."""
+        await self._discard(self._nursery)
+
+    async def _parse(self, data: bytes, order: Order) -> ParsedDocument:
+        with tempfile.TemporaryFile() as source, tempfile.TemporaryFile() as target:
+            await asyncio.to_thread(_fill, source, order.pack(), data)
+            status = await self._status(source, target, order.limits)
+            return await asyncio.to_thread(_answer, status, target, order.limits)
+
+    async def _status(self, source: IO[bytes], target: IO[bytes], limits: ParseLimits) -> int:
+        """Run a parser; return its exit status. It is killed when this ends in another way."""
+        if self._nursery is None:
+            self._nursery = _Nursery()
+        nursery = self._nursery
+        try:
+            with nursery.request(source, target) as control:
+                status = await _told(control, limits)
+        except _NurseryLostError:
+            await self._discard(nursery)
+            raise
+        if status == NOT_STARTED:
+            raise ParserNotStartedError("the system gave no process to read the file")
+        return status
+
+    async def _discard(self, nursery: _Nursery | None) -> None:
+        """Close a nursery, unless another task has."""
+        if nursery is not None and nursery is self._nursery:
+            self._nursery = None
+            await asyncio.to_thread(nursery.close)
+
+
+def _fill(source: IO[bytes], order: bytes, data: bytes) -> None:
+    source.write(order)
     source.write(data)
     source.seek(0)
 
 
-@contextmanager
-def _killed_at_the_end(process: Process) -> Iterator[None]:
+async def _told(control: socket.socket, limits: ParseLimits) -> int:
     try:
-        yield
-    finally:
-        if process.returncode is None:
-            process.kill()
-
-
-async def _ended(process: Process, limits: ParseLimits) -> int:
-    try:
-        return await asyncio.wait_for(process.wait(), limits.seconds * _WALL_CLOCK_SHARE)
+        async with asyncio.timeout(limits.seconds * _WALL_CLOCK_SHARE):
+            status = await asyncio.get_running_loop().sock_recv(control, _STATUS_BYTES)
     except TimeoutError as error:
         raise ParseFailure(ParseReason.PARSE_TIMEOUT) from error
+    except ConnectionResetError as error:
+        raise _NurseryLostError from error
+    if not status:
+        raise _NurseryLostError
+    return int(status)
 
 
 def _answer(status: int, target: IO[bytes], limits: ParseLimits) -> ParsedDocument:

@@ -1,8 +1,7 @@
 """The functions of pdfium that reading needs, from the library that pypdfium2 brings.
 
-The Python part of pypdfium2 declares a thousand names, which takes longer than to read twenty pages, and each file has
-a process of its own. And its prototypes check the types of arguments for longer than the functions run: a page asks
-for a thousand boxes.
+The Python part of pypdfium2 declares a thousand names, which takes longer than to read twenty pages. And its prototypes
+check the types of arguments for longer than the functions run: a page asks for a thousand boxes.
 """
 
 import ctypes

@@ -46,7 +46,12 @@ async def live(services: Services, owner: Caller) -> AsyncIterator[Caller]:
     """The owner, over a real socket, on a service with few database connections."""
     engine = create_engine(services.settings.database_url.get_secret_value(), pool_size=5)
     few = compose_services(
-        services.settings, Database(engine), services.redis, services.keys, Embedders(HashEmbedder())
+        services.settings,
+        Database(engine),
+        services.redis,
+        services.keys,
+        Embedders(HashEmbedder()),
+        parser=services.parser,
     )
     async with served(create_app(few)) as client:
         yield Caller(client, owner.issuer, owner.subject, owner.workspace_id)

@@ -118,7 +118,7 @@ async def test_quotes_in_stored_answers_go_with_their_document(
     limits = ParseLimits(
         seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=10_000, max_unpacked_bytes=2**29
     )
-    corpus = Corpus(services.documents, IngestionService(database, services.blobs, embedders, limits))
+    corpus = Corpus(services.documents, IngestionService(database, services.blobs, embedders, services.parser, limits))
     made = await corpus.add(tenant.scope, "bridge.txt", BRIDGE)
     answer = await answering.answer(tenant.scope, Ask("When was the bridge over the Salm opened?"))
     cited = await shelf.count(tenant.scope, AnswerCitation)

@@ -6,14 +6,14 @@ import io
 import json
 import os
 import resource
-import select
 import signal
 import subprocess
 import sys
 import time
-from asyncio.subprocess import Process
-from collections.abc import Callable
-from dataclasses import asdict, replace
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,8 +21,9 @@ import pytest
 from app.core.boxes import Box, pack, unpack
 from app.documents.media_types import MediaType
 from app.ingestion.parsing import isolation
-from app.ingestion.parsing.isolation import parse_isolated
+from app.ingestion.parsing.isolation import IsolatedParser, ParserNotStartedError
 from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
+from tests.support.nurseries import children_of, nursery_of, parsers_of, until
 from tests.support.pdfs import drawn, put, raw_pdf, saved, shown
 
 MIB = 2**20
@@ -30,7 +31,17 @@ LIMITS = ParseLimits(
     seconds=30, memory_bytes=1024 * MIB, max_pages=5_000, max_characters=50_000_000, max_unpacked_bytes=2**29
 )
 HEAVY = b"many different words stand here e\xcc\x81\r\n" * 1_000_000
+SLOW = HEAVY[: len(HEAVY) // 10]
 PAGE = {"number": 1, "label": "1", "text": "a", "furniture": [], "has_text": True}
+
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+
+
+@pytest.fixture
+async def parser() -> AsyncIterator[IsolatedParser]:
+    async with aclosing(IsolatedParser()) as parser:
+        yield parser
 
 
 def _boxes(*boxes: Box) -> str:
@@ -44,32 +55,32 @@ def _mark(start: int, end: int) -> dict[str, Any]:
 BOXED = PAGE | {"text": "ab", "width": 10.0, "height": 10.0, "boxes": _boxes(Box(0, 2, 0, 0, 1, 1))}
 
 
-async def _reason(data: bytes, media_type: MediaType, limits: ParseLimits) -> ParseReason:
+async def _reason(parser: IsolatedParser, data: bytes, media_type: MediaType, limits: ParseLimits) -> ParseReason:
     with pytest.raises(ParseFailure) as caught:
-        await parse_isolated(data, media_type, limits)
+        await parser.parse(data, media_type, limits)
     return caught.value.reason
 
 
-async def _next_file_is_fine() -> None:
+async def _next_file_is_fine(parser: IsolatedParser) -> None:
     started = time.perf_counter()
-    document = await parse_isolated("caf\u00e9\n".encode(), MediaType.TEXT, LIMITS)
+    document = await parser.parse("caf\u00e9\n".encode(), MediaType.TEXT, LIMITS)
     assert document.pages[0].text == "caf\u00e9\n"
-    assert time.perf_counter() - started < 25  # 0.3 s on an idle machine; the limit is 30
+    assert time.perf_counter() - started < 25  # 0.01 s on an idle machine; the limit is 30
 
 
-async def test_a_file_is_parsed_with_its_warnings_and_pages() -> None:
-    document = await parse_isolated(b"one\x0ctwo", MediaType.TEXT, LIMITS)
+async def test_a_file_is_parsed_with_its_warnings_and_pages(parser: IsolatedParser) -> None:
+    document = await parser.parse(b"one\x0ctwo", MediaType.TEXT, LIMITS)
     assert [page.text for page in document.pages] == ["one\n", "two\n"]
     assert document.warnings == ()
 
 
-async def test_words_and_marks_of_a_pdf_cross_the_process_border() -> None:
+async def test_words_and_marks_of_a_pdf_cross_the_process_border(parser: IsolatedParser) -> None:
     document = drawn()
     put(document, 20, 20, "Starting the pump", size=18)
     document.set_font(size=10)
     document.ln(10)
     document.multi_cell(0, 5, "The pump starts at forty degrees, as the operator sees on the panel. " * 5)
-    parsed = await parse_isolated(saved(document), MediaType.PDF, LIMITS)
+    parsed = await parser.parse(saved(document), MediaType.PDF, LIMITS)
     page = parsed.pages[0]
     words = [page.text[box.start : box.end] for box in unpack(page.boxes)]
     assert words == page.text.split()
@@ -93,105 +104,241 @@ def _many_pages() -> list[bytes]:
 
 
 @pytest.mark.parametrize("made", [_many_texts, _many_lines, _many_pages])
-async def test_a_pdf_made_to_be_slow_is_read_in_time(made: Callable[[], list[bytes]]) -> None:
+async def test_a_pdf_made_to_be_slow_is_read_in_time(parser: IsolatedParser, made: Callable[[], list[bytes]]) -> None:
     contents = made()
-    parsed = await parse_isolated(raw_pdf(contents), MediaType.PDF, replace(LIMITS, seconds=120))
+    parsed = await parser.parse(raw_pdf(contents), MediaType.PDF, replace(LIMITS, seconds=120))
     assert len(parsed.pages) == len(contents)
 
 
-async def test_a_pdf_of_too_many_pages_or_characters_says_so() -> None:
+async def test_a_pdf_of_too_many_pages_or_characters_says_so(parser: IsolatedParser) -> None:
     data = raw_pdf([shown("one line of text on a page", 50, 700)] * 30)
-    assert await _reason(data, MediaType.PDF, replace(LIMITS, max_pages=29)) is ParseReason.TOO_MANY_PAGES
-    assert await _reason(data, MediaType.PDF, replace(LIMITS, max_characters=500)) is ParseReason.TOO_MANY_CHARACTERS
+    assert await _reason(parser, data, MediaType.PDF, replace(LIMITS, max_pages=29)) is ParseReason.TOO_MANY_PAGES
+    assert (
+        await _reason(parser, data, MediaType.PDF, replace(LIMITS, max_characters=500))
+        is ParseReason.TOO_MANY_CHARACTERS
+    )
 
 
-async def test_a_pdf_of_thousands_of_full_pages_is_read_within_the_usual_limits() -> None:
+async def test_a_pdf_of_thousands_of_full_pages_is_read_within_the_usual_limits(parser: IsolatedParser) -> None:
     """A tenth of the largest one, with a tenth of the time."""
     text = "The pump starts at forty degrees and the valve is closed by hand."
     page = b"".join(shown(text, 50, 780 - 14 * line) for line in range(50))
     limits = replace(LIMITS, seconds=12, max_characters=2_000_000)
-    document = await parse_isolated(raw_pdf([page] * 500), MediaType.PDF, limits)
+    document = await parser.parse(raw_pdf([page] * 500), MediaType.PDF, limits)
     assert len(document.pages) == 500
     assert all(page.boxes for page in document.pages)
 
 
-async def test_a_pdf_with_too_little_memory_is_parse_memory() -> None:
+async def test_a_pdf_with_too_little_memory_is_parse_memory(parser: IsolatedParser) -> None:
     page = b"".join(shown("one line of text on a page that goes on", 50, 700 - 14 * line) for line in range(40))
     data = raw_pdf([page] * 600)  # needs 50 MiB
-    assert await _reason(data, MediaType.PDF, replace(LIMITS, memory_bytes=40 * MIB)) is ParseReason.PARSE_MEMORY
+    assert (
+        await _reason(parser, data, MediaType.PDF, replace(LIMITS, memory_bytes=40 * MIB)) is ParseReason.PARSE_MEMORY
+    )
 
 
-async def test_a_typed_failure_crosses_the_process_border() -> None:
-    assert await _reason(b"%PDF-1.7 garbage", MediaType.PDF, LIMITS) is ParseReason.CORRUPT
+async def test_a_typed_failure_crosses_the_process_border(parser: IsolatedParser) -> None:
+    assert await _reason(parser, b"%PDF-1.7 garbage", MediaType.PDF, LIMITS) is ParseReason.CORRUPT
 
 
 @pytest.mark.parametrize("memory", [60 * MIB, 150 * MIB])
-async def test_too_little_memory_is_parse_memory_and_the_next_file_is_fine(memory: int) -> None:
+async def test_too_little_memory_is_parse_memory_and_the_next_file_is_fine(parser: IsolatedParser, memory: int) -> None:
     limits = ParseLimits(
         seconds=120, memory_bytes=memory, max_pages=5_000, max_characters=50_000_000, max_unpacked_bytes=2**29
     )
-    assert await _reason(HEAVY, MediaType.TEXT, limits) is ParseReason.PARSE_MEMORY
-    await _next_file_is_fine()
+    assert await _reason(parser, HEAVY, MediaType.TEXT, limits) is ParseReason.PARSE_MEMORY
+    await _next_file_is_fine(parser)
 
 
-async def test_too_little_time_is_parse_timeout_and_the_next_file_is_fine() -> None:
+async def test_too_little_time_is_parse_timeout_and_the_next_file_is_fine(parser: IsolatedParser) -> None:
     limits = ParseLimits(
         seconds=1, memory_bytes=16_384 * MIB, max_pages=5_000, max_characters=500_000_000, max_unpacked_bytes=2**29
     )
     started = time.perf_counter()
-    assert await _reason(HEAVY * 2, MediaType.TEXT, limits) is ParseReason.PARSE_TIMEOUT
+    assert await _reason(parser, HEAVY * 2, MediaType.TEXT, limits) is ParseReason.PARSE_TIMEOUT
     assert time.perf_counter() - started < 60
-    await _next_file_is_fine()
+    await _next_file_is_fine(parser)
 
 
-async def test_cancellation_kills_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    started: list[Process] = []
-    running = asyncio.Event()
-    start = asyncio.create_subprocess_exec
-
-    async def recorded(*arguments: Any, **options: Any) -> Process:
-        started.append(await start(*arguments, **options))
-        running.set()
-        return started[0]
-
-    monkeypatch.setattr(asyncio, "create_subprocess_exec", recorded)
-    task = asyncio.create_task(parse_isolated(HEAVY, MediaType.TEXT, LIMITS))
-    await running.wait()
+@on_linux
+async def test_cancellation_kills_the_process_and_leaves_no_zombie(parser: IsolatedParser) -> None:
+    task = asyncio.create_task(parser.parse(HEAVY, MediaType.TEXT, LIMITS))
+    await parsers_of(parser, 1)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert await asyncio.wait_for(started[0].wait(), 60) == -signal.SIGKILL
+    await parsers_of(parser, 0)
+    await _next_file_is_fine(parser)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a process that its parent ended")
-@pytest.mark.parametrize("confined", [True, False])
-def test_a_parsing_process_ends_with_a_worker_that_is_killed(*, confined: bool) -> None:
-    """Also when the worker ended before the process could ask for that."""
-    never_ending, hold = os.pipe()
-    output, inherited = os.pipe()
-    command = f"""import os, subprocess, sys
-module, limits = "app.ingestion.parsing.child", {json.dumps(asdict(LIMITS))!r}
-child = subprocess.Popen([sys.executable, "-m", module, "text/plain", limits, str(os.getpid())])
-print(child.pid, flush=True, file=sys.stderr)
-child.wait()
+@on_linux
+async def test_a_process_that_waits_for_ever_is_killed(parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch) -> None:
+    await _next_file_is_fine(parser)
+    monkeypatch.setattr(isolation, "_WALL_CLOCK_SHARE", 0.01)
+    assert await _reason(parser, HEAVY, MediaType.TEXT, LIMITS) is ParseReason.PARSE_TIMEOUT
+    await parsers_of(parser, 0)
+
+
+async def test_many_files_are_read_at_once(parser: IsolatedParser) -> None:
+    texts = [f"file {number}\n" for number in range(20)]
+    parsed = await asyncio.gather(*[parser.parse(text.encode(), MediaType.TEXT, LIMITS) for text in texts])
+    assert [document.pages[0].text for document in parsed] == texts
+
+
+@on_linux
+async def test_a_parser_holds_its_own_files_alone(parser: IsolatedParser) -> None:
+    tasks = [asyncio.create_task(parser.parse(HEAVY, MediaType.TEXT, LIMITS)) for _ in range(3)]
+    children = await parsers_of(parser, 3)
+    await until(lambda: all(resource.prlimit(child, resource.RLIMIT_CORE) == (0, 0) for child in children))
+    held = [file for child in children for file in _open_files(child).values() if file != "/dev/null"]
+    assert held
+    assert all(file.endswith("(deleted)") for file in held)
+    assert len(set(held)) == len(held) <= 2 * len(children)
+    for task in tasks:
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+@on_linux
+async def test_the_nursery_has_nothing_of_the_workers_environment(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_SECRET", "of the worker")
+    await _next_file_is_fine(parser)
+    environment = _proc(nursery_of(parser), "environ").split(b"\0")
+    assert {entry.partition(b"=")[0] for entry in environment if entry} == {b"PYTHONPATH", b"LANG"}
+
+
+async def test_signals_for_the_worker_do_not_end_the_nursery(parser: IsolatedParser) -> None:
+    await _next_file_is_fine(parser)
+    nursery = nursery_of(parser)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(nursery, number)
+    await _next_file_is_fine(parser)
+    assert nursery_of(parser) == nursery
+
+
+async def test_a_nursery_that_ended_between_two_files_is_replaced(parser: IsolatedParser) -> None:
+    await _next_file_is_fine(parser)
+    nursery = nursery_of(parser)
+    os.kill(nursery, signal.SIGKILL)
+    await _next_file_is_fine(parser)
+    assert nursery_of(parser) != nursery
+
+
+@on_linux
+async def test_a_file_whose_nursery_ends_is_read_again(parser: IsolatedParser) -> None:
+    task = asyncio.create_task(parser.parse(SLOW, MediaType.TEXT, LIMITS))
+    (child,) = await parsers_of(parser, 1)
+    nursery = nursery_of(parser)
+    os.kill(nursery, signal.SIGKILL)
+    assert (await task).pages
+    assert nursery_of(parser) != nursery
+    await until(lambda: _has_ended(child))
+
+
+@on_linux
+async def test_a_nursery_that_ends_twice_is_no_fault_of_the_file(parser: IsolatedParser) -> None:
+    task = asyncio.create_task(parser.parse(HEAVY, MediaType.TEXT, LIMITS))
+    await parsers_of(parser, 1)
+    first = nursery_of(parser)
+    os.kill(first, signal.SIGKILL)
+    await until(lambda: nursery_of(parser) not in {0, first})
+    await parsers_of(parser, 1)
+    os.kill(nursery_of(parser), signal.SIGKILL)
+    with pytest.raises(ParserNotStartedError):
+        await task
+    await _next_file_is_fine(parser)
+
+
+async def test_a_system_that_gives_no_process_is_no_fault_of_the_file(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The nursery says so, and goes on."""
+    program = """import os
+from app.ingestion.parsing import nursery
+fork = os.fork
+def refuse():
+    os.fork = fork
+    raise BlockingIOError
+os.fork = refuse
+nursery.main()
 """
-    with subprocess.Popen(
-        [sys.executable, "-c", command], stdin=never_ending, stdout=inherited, stderr=subprocess.PIPE
-    ) as worker:
-        os.close(inherited)
-        os.close(never_ending)
-        assert worker.stderr is not None
-        child = int(worker.stderr.readline())
-        deadline = time.monotonic() + 60
-        while confined and resource.prlimit(child, resource.RLIMIT_FSIZE) == resource.getrlimit(resource.RLIMIT_FSIZE):
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        worker.kill()
-    ended, _, _ = select.select([output], [], [], 60)  # its last holder closes it
-    assert ended
-    assert os.read(output, 1) == b""
-    os.close(output)
-    os.close(hold)
+    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
+    with pytest.raises(ParserNotStartedError):
+        await parser.parse(b"a", MediaType.TEXT, LIMITS)
+    nursery = nursery_of(parser)
+    await _next_file_is_fine(parser)
+    assert nursery_of(parser) == nursery
+
+
+@on_linux
+async def test_a_nursery_with_too_many_open_files_says_so_or_is_replaced(parser: IsolatedParser) -> None:
+    await _next_file_is_fine(parser)
+    nursery = nursery_of(parser)
+    await parsers_of(parser, 0)
+    none_left, one_left = sorted(set(range(64)) - _open_files(nursery).keys())[:2]
+    resource.prlimit(nursery, resource.RLIMIT_NOFILE, (one_left, 1024))
+    with pytest.raises(ParserNotStartedError):
+        await parser.parse(b"a", MediaType.TEXT, LIMITS)
+    assert nursery_of(parser) == nursery
+    resource.prlimit(nursery, resource.RLIMIT_NOFILE, (none_left, 1024))
+    await _next_file_is_fine(parser)
+    assert nursery_of(parser) != nursery
+
+
+async def test_closing_ends_the_nursery_and_its_parsers() -> None:
+    parser = IsolatedParser()
+    await parser.aclose()
+    task = asyncio.create_task(parser.parse(HEAVY, MediaType.TEXT, LIMITS))
+    await until(lambda: nursery_of(parser) > 0)
+    assert parser._nursery
+    process = parser._nursery._process
+    await parser.aclose()
+    assert process.returncode == 0
+    task.cancel()
+    await asyncio.wait([task])
+    await parser.aclose()
+
+
+@on_linux
+async def test_nursery_and_parser_end_with_a_worker_that_is_killed() -> None:
+    command = f"""import asyncio
+from app.documents.media_types import MediaType
+from app.ingestion.parsing.isolation import IsolatedParser
+from app.ingestion.parsing.types import ParseLimits
+asyncio.run(IsolatedParser().parse(b"many words " * 10_000_000, MediaType.TEXT, {LIMITS!r}))
+"""
+    worker = await asyncio.create_subprocess_exec(sys.executable, "-c", command)
+    (nursery,) = await children_of(worker.pid, 1)
+    (child,) = await children_of(nursery, 1)
+    worker.kill()
+    await worker.wait()
+    await until(lambda: _has_ended(nursery) and _has_ended(child))
+
+
+@on_linux
+@pytest.mark.parametrize("alive", [True, False])
+def test_a_process_whose_parent_ended_before_it_could_ask_ends_too(*, alive: bool) -> None:
+    parent = "os.getppid()" if alive else "os.getpid()"
+    program = f"import os; from app.ingestion.parsing import child; child.end_with({parent}); print('goes on')"
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, timeout=60)
+    assert (done.stdout == b"goes on\n") == alive
+
+
+def _has_ended(number: int) -> bool:
+    try:
+        return b") Z" in _proc(number, "stat")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def _open_files(number: int) -> Mapping[int, str]:
+    return {int(file.name): str(file.readlink()) for file in Path(f"/proc/{number}/fd").iterdir()}
+
+
+def _proc(number: int, name: str) -> bytes:
+    return Path(f"/proc/{number}/{name}").read_bytes()
 
 
 def _answer(answer: object, status: int = 0) -> ParsedDocument:

@@ -2,8 +2,9 @@ import asyncio
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -17,9 +18,11 @@ from app.ingestion import repository
 from app.ingestion.errors import ClaimLostError
 from app.ingestion.lease import Timing, while_held
 from app.ingestion.parsing import isolation
+from app.ingestion.parsing.isolation import IsolatedParser
 from app.ingestion.types import Busy, Claim, Finished
 from tests.support.documents import Shelf, digest, long_text, prose
 from tests.support.embedder import HashEmbedder
+from tests.support.nurseries import parsers_of
 from tests.support.pipelines import (
     QUICK,
     InterruptingEmbedder,
@@ -46,18 +49,6 @@ class SlowCounter(HashEmbedder):
         self.loop.call_soon_threadsafe(self.began.set)
         time.sleep(0.05)
         return super().count_tokens(text)
-
-
-def parsers() -> set[str]:
-    """Return the parsing processes that run."""
-    found = set()
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            if b"stand-in-parser" in path.read_bytes():
-                found.add(path.parent.name)
-        except OSError:
-            continue
-    return found
 
 
 async def assert_nothing_left(shelf: Shelf, tenant: Tenant) -> None:
@@ -133,16 +124,21 @@ async def test_a_run_whose_claim_was_taken_stops_within_a_heartbeat(
 async def test_a_document_deleted_while_it_is_parsed_stops_the_parser(
     shelf: Shelf, tenant: Tenant, services: Services, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = (sys.executable, "-c", "import time; time.sleep(60)", "stand-in-parser")
-    monkeypatch.setattr(isolation, "_COMMAND", command)
+    program = """import time
+from app.ingestion.parsing import child, nursery
+child.run = lambda _: time.sleep(60)
+nursery.main()
+"""
+    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
     data = prose("a")
     made = await shelf.upload(tenant.scope, "a.txt", data)
-    running = asyncio.create_task(pipeline(services, HashEmbedder(), QUICK).run(tenant.scope, digest(data)))
-    while not parsers():  # noqa: ASYNC110
-        await asyncio.sleep(0.02)
-    await services.documents.delete(tenant.scope, made.document_id)
-    assert await asyncio.wait_for(running, 5) is None
-    assert parsers() == set()
+    async with aclosing(IsolatedParser()) as parser:
+        service = pipeline(replace(services, parser=parser), HashEmbedder(), QUICK)
+        running = asyncio.create_task(service.run(tenant.scope, digest(data)))
+        await parsers_of(parser, 1)
+        await services.documents.delete(tenant.scope, made.document_id)
+        assert await asyncio.wait_for(running, 5) is None
+        await parsers_of(parser, 0)
     await assert_nothing_left(shelf, tenant)
 
 

@@ -76,7 +76,9 @@ class AwayDatabase(Database):
 
 
 def without_store(services: Services) -> IngestionService:
-    return IngestionService(services.database, AwayStore(MemoryStore()), Embedders(HashEmbedder()), LIMITS)
+    return IngestionService(
+        services.database, AwayStore(MemoryStore()), Embedders(HashEmbedder()), services.parser, LIMITS
+    )
 
 
 @pytest.mark.parametrize("error", [UnavailableError("away"), ModelSetupError("wrong key")], ids=["away", "setup"])
@@ -137,7 +139,9 @@ async def test_a_claim_is_given_back_when_the_database_answers_again(
     await shelf.upload(tenant.scope, "book.md", BOOK)
     database = AwayDatabase(services.database, begin, failures=3)
     timing = Timing(heartbeat=timedelta(seconds=1))
-    service = IngestionService(database, services.blobs, Embedders(HashEmbedder()), LIMITS, timing=timing)
+    service = IngestionService(
+        database, services.blobs, Embedders(HashEmbedder()), services.parser, LIMITS, timing=timing
+    )
     assert isinstance(await service.run(tenant.scope, digest(BOOK)), Away)
     assert database.failures_left == 0
     (content,) = await shelf.contents(tenant.scope)

@@ -171,7 +171,9 @@ async def test_a_text_that_takes_too_long_to_cut_fails_as_a_timeout(shelf: Shelf
     data, slow = b"- a\n" * 10_000, SlowEmbedder()
     made = await shelf.upload(tenant.scope, "items.md", data)
     limits = dataclasses.replace(LIMITS, seconds=4)
-    service = IngestionService(shelf.services.database, shelf.services.blobs, Embedders(slow), limits)
+    service = IngestionService(
+        shelf.services.database, shelf.services.blobs, Embedders(slow), shelf.services.parser, limits
+    )
     finished = await service.run(tenant.scope, digest(data))
     assert slow.counted > 0
     assert isinstance(finished, Finished)
@@ -183,7 +185,8 @@ async def test_a_text_that_takes_too_long_to_cut_fails_as_a_timeout(shelf: Shelf
 async def test_a_file_of_too_many_passages_fails_with_its_reason(shelf: Shelf, tenant: Tenant) -> None:
     await shelf.upload(tenant.scope, "book.md", LONG)
     embedders = Embedders(HashEmbedder())
-    service = IngestionService(shelf.services.database, shelf.services.blobs, embedders, LIMITS, max_passages=149)
+    services = shelf.services
+    service = IngestionService(services.database, services.blobs, embedders, services.parser, LIMITS, max_passages=149)
     finished = await service.run(tenant.scope, digest(LONG))
     assert isinstance(finished, Finished)
     assert finished.reason == "too_many_passages"

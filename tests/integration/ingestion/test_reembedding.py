@@ -40,7 +40,7 @@ class Moving:
     def __init__(self, services: Services, configured: HashEmbedder) -> None:
         embedders = Embedders(HashEmbedder(), configured)
         self.reembedding = ReembeddingService(services.database, embedders)
-        self.ingestion = IngestionService(services.database, services.blobs, embedders, LIMITS)
+        self.ingestion = IngestionService(services.database, services.blobs, embedders, services.parser, LIMITS)
         self.retrieval = RetrievalService(services.database, embedders, max_query_characters=4_000)
 
 
@@ -208,7 +208,7 @@ async def test_a_content_in_work_during_the_change_gets_vectors_of_the_new_model
             return await super().embed_passages(texts)
 
     embedders = Embedders(ChangesTheModel(), OtherEmbedder())
-    service = IngestionService(services.database, services.blobs, embedders, LIMITS)
+    service = IngestionService(services.database, services.blobs, embedders, services.parser, LIMITS)
     assert isinstance(await service.run(tenant.scope, digest(BOOK)), Finished)
     assert (await models_of(shelf, tenant.scope))["other-128"] == 101
     contents = await shelf.contents(tenant.scope)

@@ -93,7 +93,7 @@ async def test_a_crash_at_any_transaction_leaves_what_the_next_run_completes(
         tenant = await tenants.workspace()
         await shelf.upload(tenant.scope, "book.md", LONG)
         database = CrashingDatabase(services.database, at, committed=committed)
-        service = IngestionService(database, services.blobs, Embedders(HashEmbedder()), LIMITS)
+        service = IngestionService(database, services.blobs, Embedders(HashEmbedder()), services.parser, LIMITS)
         try:
             finished = isinstance(await service.run(tenant.scope, digest(LONG)), Finished)
         except ProcessGoneError:
@@ -119,7 +119,7 @@ async def test_a_crash_after_a_crash_at_every_transaction_still_ends_whole(
         async with services.database.workspace(tenant.scope) as session:
             await session.execute(sa.update(Content).values(attempts=0))
         database = CrashingDatabase(services.database, at, committed=at % 2 == 0)
-        service = IngestionService(database, services.blobs, Embedders(HashEmbedder()), LIMITS)
+        service = IngestionService(database, services.blobs, Embedders(HashEmbedder()), services.parser, LIMITS)
         try:
             if await service.run(tenant.scope, digest(LONG)) is not None:
                 break
@@ -168,7 +168,7 @@ async def test_a_cancelled_run_puts_the_content_back_and_does_not_count(
 async def lose_worker(shelf: Shelf, tenant: Tenant, services: Services, embedder: InterruptingEmbedder) -> object:
     """Run until the embedder ends the process."""
     database = Database(services.database.engine)
-    service = IngestionService(database, services.blobs, Embedders(embedder), LIMITS)
+    service = IngestionService(database, services.blobs, Embedders(embedder), services.parser, LIMITS)
 
     async def no_release(*_: object, **__: object) -> None:
         """A process that is gone puts nothing back."""

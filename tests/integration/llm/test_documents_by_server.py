@@ -36,7 +36,9 @@ async def scope(tenants: Tenants) -> WorkspaceScope:
 
 
 def composed(services: Services, embedders: Embedders) -> Services:
-    return compose_services(services.settings, services.database, services.redis, services.keys, embedders)
+    return compose_services(
+        services.settings, services.database, services.redis, services.keys, embedders, parser=services.parser
+    )
 
 
 async def test_documents_stay_searchable_by_the_model_that_embedded_them(

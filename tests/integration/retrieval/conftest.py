@@ -21,5 +21,6 @@ def corpus(services: Services) -> Corpus:
         seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=100, max_characters=1_000_000, max_unpacked_bytes=2**29
     )
     return Corpus(
-        services.documents, IngestionService(services.database, services.blobs, Embedders(WordEmbedder()), limits)
+        services.documents,
+        IngestionService(services.database, services.blobs, Embedders(WordEmbedder()), services.parser, limits),
     )

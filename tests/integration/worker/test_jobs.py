@@ -156,7 +156,9 @@ def broken(services: Services, error: Exception) -> Services:
     limits = ParseLimits(
         seconds=30, memory_bytes=512 * 1024 * 1024, max_pages=10, max_characters=1_000_000, max_unpacked_bytes=2**29
     )
-    ingestion = IngestionService(services.database, services.blobs, Embedders(BrokenEmbedder(error)), limits)
+    ingestion = IngestionService(
+        services.database, services.blobs, Embedders(BrokenEmbedder(error)), services.parser, limits
+    )
     return replace(services, ingestion=ingestion)
 
 

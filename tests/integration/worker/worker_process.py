@@ -13,6 +13,7 @@ from app.core.config import Settings, load_settings
 from app.db.engine import create_engine
 from app.db.session import Database
 from app.ingestion.lease import Timing
+from app.ingestion.parsing.isolation import IsolatedParser
 from app.llm.embedders import Embedders
 from app.llm.types import Vectors
 from app.redis.client import connect
@@ -55,9 +56,11 @@ async def run(settings: Settings, seconds_a_batch: float) -> None:
     async with httpx.AsyncClient() as http:
         keys = JwksCache(http, issuer=settings.oidc_issuer, jwks_url="", algorithms=settings.oidc_algorithms)
         embedder = PacedEmbedder(seconds_a_batch)
-        services = compose_services(settings, Database(engine), redis, keys, Embedders(embedder))
+        parser = IsolatedParser()
+        services = compose_services(settings, Database(engine), redis, keys, Embedders(embedder), parser=parser)
         services.ingestion._timing = LEASE
         await work(services, TIMING)
+        await parser.aclose()
         await keys.aclose()
     await redis.aclose()
     await engine.dispose()

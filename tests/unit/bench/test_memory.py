@@ -30,12 +30,15 @@ def test_a_process_that_has_ended_takes_nothing() -> None:
     assert (peak_of(process.pid), list(descendants(process.pid))) == (0, [])
 
 
-def test_a_process_that_runs_no_program_of_its_own_yet_is_not_counted() -> None:
-    process = subprocess.Popen([sys.executable, "-c", FORK], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+@pytest.mark.parametrize(("name", "counted"), [("another", False), ("app.ingestion.parsing.nursery", True)])
+def test_a_process_that_runs_no_program_of_its_own_is_only_counted_when_it_never_will(
+    name: str, *, counted: bool
+) -> None:
+    process = subprocess.Popen([sys.executable, "-c", FORK, name], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     with process:
         child = int(process.stdout.readline())
         assert peak_of(child) > 0
-        assert list(descendants(process.pid)) == []
+        assert list(descendants(process.pid)) == [child] * counted
         process.stdin.close()
