@@ -30,6 +30,7 @@ _RANGE_DASH = re.compile(r"(?<=\d)\s?[\u2013\u2014]\s?(?=\d)")
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-") | {"\u00ad": None})
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _TOKEN = re.compile(r"(?<!\d)\d{1,4}/\d{1,2}/\d{1,4}(?!\d)|[^\W_]+(?:(?:[-._]|(?<=\d):(?=\d))[^\W_]+)*")
+_DIGIT = re.compile(r"\d")
 _DOTTED_VERSION = re.compile(r"v(?=\d+\.\d)")
 _LETTERS_HYPHEN_DIGITS = re.compile(r"([^\W\d_]+)-(\d+)")
 _NUMBER_PAIR = re.compile(r"(\d+(?:\.\d+)*)-(\d+(?:\.\d+)*)")
@@ -74,7 +75,7 @@ def _identifiers(text: str) -> Iterator[_Identifier]:
     previous, previous_end = "", -1
     for match in _TOKEN.finditer(folded):
         token = match[0]
-        if len(token) <= _MAX_LENGTH and any(character.isdigit() for character in token):
+        if len(token) <= _MAX_LENGTH and _DIGIT.search(token):
             adjacent = folded[previous_end : match.start()] == " "
             yield _identifier(token.casefold(), previous if adjacent else "")
         previous, previous_end = token, match.end()
