@@ -28,8 +28,11 @@ from app.ingestion.reembedding import ReembeddingService
 from app.jobs.queue import JobQueue, queue_app
 from app.llm.embedders import Embedders
 from app.llm.embeddings import LocalEmbedder
+from app.llm.providers.http_reranker import open_reranker
 from app.llm.providers.openai_client import open_client
 from app.llm.providers.openai_embeddings import OpenAIModels
+from app.llm.reranking import NullReranker
+from app.llm.types import Reranker
 from app.redis.client import RedisClients, connect
 from app.retrieval.service import RetrievalService
 from app.workspaces.service import WorkspaceService
@@ -55,6 +58,7 @@ class Services:
     queue_app: procrastinate.App
     queue: JobQueue
     embedders: Embedders
+    reranker: Reranker
     parser: IsolatedParser
     workspaces: WorkspaceService
     documents: DocumentService
@@ -69,7 +73,7 @@ class Services:
 async def build_services(settings: Settings) -> AsyncIterator[Services]:
     """Build all services; leaving the block closes what they opened.
 
-    Only the embedding model is checked here, readiness does the rest.
+    Only the embedding model is checked here, readiness does the rest. A reranker is not: searches go on without it.
 
     Raises:
         ConfigurationError: The weights of the local model are missing, or the configured embedding model answers and
@@ -86,9 +90,11 @@ async def build_services(settings: Settings) -> AsyncIterator[Services]:
         embedders = await _open_embedders(settings)
         stack.push_async_callback(embedders.aclose)
         await stack.enter_async_context(_embedding_checked(embedders))
+        reranker = _open_reranker(settings)
+        stack.push_async_callback(reranker.aclose)
         parser = IsolatedParser()
         stack.push_async_callback(parser.aclose)
-        yield compose_services(settings, Database(engine), redis, keys, embedders, parser=parser)
+        yield compose_services(settings, Database(engine), redis, keys, embedders, parser=parser, reranker=reranker)
 
 
 def compose_services(
@@ -99,8 +105,10 @@ def compose_services(
     embedders: Embedders,
     *,
     parser: IsolatedParser,
+    reranker: Reranker | None = None,
 ) -> Services:
     """Build the services on connections and processes that the caller has opened and will close."""
+    reranker = reranker or NullReranker()
     blobs = BlobStore(open_store(settings))
     pending = PendingBlobs(database, blobs)
     app = queue_app(settings.database_url.get_secret_value())
@@ -117,6 +125,7 @@ def compose_services(
         queue_app=app,
         queue=queue,
         embedders=embedders,
+        reranker=reranker,
         parser=parser,
         workspaces=WorkspaceService(database, queue),
         documents=DocumentService(
@@ -148,6 +157,17 @@ async def _open_embedders(settings: Settings) -> Embedders:
         return Embedders(local)
     models = OpenAIModels(open_client(key, address))
     return Embedders(local, models.embedder(model, settings.embedding_dimension) if model else None, models)
+
+
+def _open_reranker(settings: Settings) -> Reranker:
+    if not settings.rerank_url:
+        return NullReranker()
+    return open_reranker(
+        settings.rerank_url,
+        model=settings.rerank_model,
+        api_key=settings.rerank_api_key,
+        seconds=settings.rerank_timeout_seconds,
+    )
 
 
 @asynccontextmanager

@@ -8,7 +8,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, SecretStr, field_validator
+from pydantic import (
+    AfterValidator,
+    AnyHttpUrl,
+    Field,
+    SecretStr,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+)
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 
@@ -26,7 +35,29 @@ def _psycopg_url(value: SecretStr) -> SecretStr:
     return SecretStr(url.replace("postgresql://", "postgresql+psycopg://", 1))
 
 
+def _http_url(value: str) -> str:
+    if not value.strip():
+        return ""
+    try:
+        url = _ANY_HTTP_URL.validate_python(value)
+    except ValidationError:
+        raise ValueError("must be an address that starts with http:// or https://") from None
+    if url.username is not None or url.password is not None or url.fragment is not None:
+        raise ValueError("must hold no user, no password and no #")
+    return str(url)
+
+
+def _header_value(value: SecretStr) -> SecretStr:
+    key = value.get_secret_value().strip()
+    if not (key.isascii() and key.isprintable()) or " " in key:
+        raise ValueError("must be one word of printable ASCII characters")
+    return SecretStr(key)
+
+
+_ANY_HTTP_URL = TypeAdapter(AnyHttpUrl)
 DatabaseUrl = Annotated[SecretStr, AfterValidator(_psycopg_url)]
+OptionalHttpUrl = Annotated[str, AfterValidator(_http_url)]
+HeaderValue = Annotated[SecretStr, AfterValidator(_header_value)]
 
 
 class Settings(BaseSettings):
@@ -84,6 +115,16 @@ class Settings(BaseSettings):
     embedding_dimension: int = Field(
         0, ge=0, le=4_000, description="Length of its vectors, checked at the start; 0 takes what the model gives."
     )
+    rerank_url: OptionalHttpUrl = Field(
+        "",
+        description="Whole address of a reranker, such as `https://host/v1/rerank`, which gets questions and passages; "
+        "empty means none.",
+    )
+    rerank_model: str = Field("", description="Model of the reranker; empty for a server that has one only.")
+    rerank_api_key: HeaderValue = Field(SecretStr(""), description="Key of the reranker; empty for one without.")
+    rerank_timeout_seconds: float = Field(
+        3.0, gt=0, le=60, description="Longest wait for the reranker, in seconds; after it a search keeps its order."
+    )
 
     # Processes
     database_pool_size: int = Field(10, ge=1, description="Database connections of one process.")
@@ -92,6 +133,13 @@ class Settings(BaseSettings):
         0, ge=0, description="Threads of the local embedding model; 0 takes one a core, up to 8."
     )
     log_level: str = Field("INFO", description="Least severe level that is logged.")
+
+    @field_validator("rerank_model", "rerank_api_key")
+    @classmethod
+    def _of_a_reranker(cls, value: str | SecretStr, info: ValidationInfo) -> str | SecretStr:
+        if value and info.data.get("rerank_url") == "":
+            raise ValueError("needs RERANK_URL too")
+        return value
 
     @field_validator("oidc_algorithms", mode="before")
     @classmethod

@@ -40,6 +40,12 @@ class ModelSetupError(UnavailableError):
     title = "Model not usable"
 
 
+class RerankingRefusedError(UnavailableError):
+    """A reranker refuses one question with its texts, most often because they are too long; the next may pass."""
+
+    title = "Reranking refused"
+
+
 class Embedder(Protocol):
     """Turns texts into unit vectors of one model."""
 
@@ -65,4 +71,24 @@ class Embedder(Protocol):
 
     async def embed_query(self, text: str) -> Vectors:
         """Return the unit vector of a question: shape `(dimension,)`; raises what `embed_passages` raises."""
+        ...
+
+
+class Reranker(Protocol):
+    """Reads a question and texts together, and says how well each text answers it."""
+
+    async def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float] | None:
+        """Return one finite score for each text, in their order; None when the order they came in is to be kept.
+
+        The higher the score, the better the text. Scores are comparable within one call only.
+
+        Raises:
+            RerankingRefusedError: The model refuses this question with these texts.
+            UnavailableError: The model is out of reach, did not answer in its time, or gave something that cannot be
+                used.
+        """
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections."""
         ...

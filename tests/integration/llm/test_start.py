@@ -1,4 +1,4 @@
-"""How a process starts with an embedding model that runs elsewhere."""
+"""How a process starts with models that run elsewhere."""
 
 import asyncio
 from pathlib import Path
@@ -10,8 +10,11 @@ from pydantic import SecretStr
 from app.bootstrap import build_services
 from app.core.config import Settings
 from app.core.errors import ConfigurationError, UnavailableError
+from app.llm.reranking import NullReranker
 from app.llm.types import Embedder
+from tests.support import rerank_server
 from tests.support.embedding_server import KEY, MODEL, OWN_DIMENSION, EmbeddingServer, Fault
+from tests.support.rerank_server import RerankServer
 
 NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -96,3 +99,29 @@ async def test_it_starts_without_any_server_there(model_folder: Path) -> None:
     given = settings(model_folder, openai_base_url=NOWHERE, embedding_model=MODEL, embedding_dimension=16)
     async with build_services(given) as services:
         assert services.embedders.configured.model_id == f"openai:{MODEL}:16"
+
+
+async def test_without_the_address_of_a_reranker_the_order_is_kept(model_folder: Path) -> None:
+    async with build_services(settings(model_folder)) as services:
+        assert isinstance(services.reranker, NullReranker)
+
+
+async def test_the_reranker_that_is_set_is_asked_and_closed_at_the_end(model_folder: Path) -> None:
+    with RerankServer() as server:
+        given = settings(
+            model_folder,
+            rerank_url=server.url,
+            rerank_model=rerank_server.MODEL,
+            rerank_api_key=SecretStr(rerank_server.KEY),
+        )
+        async with build_services(given) as services:
+            assert not server.asked
+            assert await services.reranker.rerank("tea", ["coffee", "tea"]) == (0.0, 1.0)
+        with pytest.raises(RuntimeError, match="closed"):
+            await services.reranker.rerank("tea", ["coffee", "tea"])
+
+
+async def test_it_starts_while_the_reranker_is_away(model_folder: Path) -> None:
+    async with build_services(settings(model_folder, rerank_url="http://127.0.0.1:9/rerank")) as services:
+        with pytest.raises(UnavailableError, match="out of reach"):
+            await services.reranker.rerank("tea", ["coffee", "tea"])
