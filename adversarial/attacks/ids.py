@@ -139,10 +139,11 @@ async def conversations_of_others(world: World) -> str:
 @case(Family.IDS, "404: an answer belongs to its asker, even among members")
 async def answers_of_a_colleague(world: World) -> str:
     """Both may read the document; the question was not theirs."""
-    theirs = await world.colleague.call("GET", f"/v1/answers/{world.open.ids.answer}")
-    nothing = await world.colleague.call("GET", f"/v1/answers/{uuid4()}")
-    same(theirs.expect(404).without(world.open.markers), nothing)
-    return "the same 404 as for an answer of nothing"
+    for suffix in ("", "/explain"):
+        theirs = await world.colleague.call("GET", f"/v1/answers/{world.open.ids.answer}{suffix}")
+        nothing = await world.colleague.call("GET", f"/v1/answers/{uuid4()}{suffix}")
+        same(theirs.expect(404).without(world.open.markers), nothing)
+    return "the same 404 as for an answer of nothing, also for its explanation"
 
 
 @case(Family.IDS, "equal bytes in two workspaces stay two documents: neither is seen, changed or deleted by the other")

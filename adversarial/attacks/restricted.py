@@ -146,9 +146,10 @@ async def a_grant_that_was_taken_back(world: World) -> str:
     chunk = answer["claims"][0]["citations"][0]["chunk_id"]
     (await member.call("GET", path)).expect(404)
     (await member.call("GET", f"/v1/chunks/{chunk}")).expect(404)
-    (await member.call("GET", f"/v1/answers/{answer['id']}")).expect(200, 404).without(["forty", hidden.document_id])
+    for path in (f"/v1/answers/{answer['id']}", f"/v1/answers/{answer['id']}/explain"):
+        (await member.call("GET", path)).expect(200, 404).without(["forty", "attic.txt", chunk, hidden.document_id])
     (await member.ask(_QUESTION)).expect(200).without(["forty", hidden.document_id])
-    return "404 for document and chunk; the old answer lost its claim"
+    return "404 for document and chunk; the old answer lost its claim, its explanation the passage"
 
 
 @case(Family.RESTRICTED, "grants end with the membership: they do not wait for a return")

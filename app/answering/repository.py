@@ -1,6 +1,7 @@
 """Statements about answers and conversations. Private to this package."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import insert, select
@@ -8,11 +9,15 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.answering.claims import Answer, Citation, Claim
+from app.answering.explanations import Candidate, Place, Retrieval
 from app.core.ids import AnswerId, ChunkId, DocumentId, VersionId
 from app.core.tenancy import WorkspaceScope
-from app.db.models import Answer as AnswerRow, AnswerCitation, Conversation, Document
+from app.db.models import Answer as AnswerRow, AnswerCitation, Chunk, Content, Conversation, Document, Version
 from app.db.session import in_workspace
 from app.documents.access import readable
+from app.documents.types import Status
+from app.retrieval.context import Fate
+from app.retrieval.types import ArmRanks
 
 
 async def open_conversation(session: AsyncSession, scope: WorkspaceScope, conversation_id: UUID) -> bool:
@@ -35,9 +40,9 @@ async def insert_answer(
     answer: Answer,
     *,
     conversation_id: UUID | None,
-    context: Sequence[UUID],
+    retrieval: Retrieval,
 ) -> None:
-    """Store an answer and the citations that carry its claims."""
+    """Store an answer, the citations that carry its claims, and what was searched for it."""
     await session.execute(
         insert(AnswerRow).values(
             workspace_id=scope.workspace_id,
@@ -54,7 +59,12 @@ async def insert_answer(
             model=answer.model,
             prompt_version=answer.prompt_version,
             corpus_version=answer.corpus_version,
-            context_chunk_ids=list(context),
+            context_chunk_ids=list(retrieval.context),
+            retrieval=[_candidate_json(candidate) for candidate in retrieval.candidates],
+            searched_questions=list(retrieval.questions),
+            absent_identifiers=list(retrieval.absent_identifiers),
+            documents_readable=retrieval.documents_readable,
+            documents_ready=retrieval.documents_ready,
             score=answer.score,
             input_tokens=answer.usage.input_tokens,
             output_tokens=answer.usage.output_tokens,
@@ -95,6 +105,68 @@ async def find_claims(session: AsyncSession, scope: WorkspaceScope, answer_id: A
         if not may_read:
             hidden.add(citation.claim)
     return tuple(_claim(rows) for number, rows in found.items() if number not in hidden)
+
+
+async def find_places(
+    session: AsyncSession, scope: WorkspaceScope, candidates: Sequence[Candidate]
+) -> Mapping[tuple[ChunkId, VersionId], Place]:
+    """Return where passages stand in the versions that they were found in, as far as this user may read them now."""
+    query = (
+        select(Chunk.id, Version.id, Document.name, Chunk.page_start, Chunk.page_end, Chunk.heading)
+        .join(Content, (Content.sha256 == Chunk.content_sha256) & in_workspace(Content, scope))
+        .join(Version, (Version.content_sha256 == Chunk.content_sha256) & in_workspace(Version, scope))
+        .join(Document, (Document.id == Version.document_id) & in_workspace(Document, scope))
+        .where(
+            in_workspace(Chunk, scope),
+            readable(scope),
+            Content.status == Status.READY,
+            Chunk.id.in_({candidate.chunk_id for candidate in candidates}),
+            Version.id.in_({candidate.version_id for candidate in candidates}),
+        )
+    )
+    return {
+        (ChunkId(chunk), VersionId(version)): Place(name, page_start, page_end, heading)
+        for chunk, version, name, page_start, page_end, heading in await session.execute(query)
+    }
+
+
+def stored_retrieval(row: AnswerRow) -> Retrieval:
+    """Return what was searched for a stored answer."""
+    return Retrieval(
+        questions=tuple(row.searched_questions),
+        context=tuple(map(ChunkId, row.context_chunk_ids)),
+        candidates=tuple(map(_stored_candidate, row.retrieval)),
+        absent_identifiers=tuple(row.absent_identifiers),
+        documents_readable=row.documents_readable,
+        documents_ready=row.documents_ready,
+    )
+
+
+def _candidate_json(candidate: Candidate) -> dict[str, Any]:
+    arms = candidate.arms
+    return {
+        "chunk_id": str(candidate.chunk_id),
+        "document_id": str(candidate.document_id),
+        "version_id": str(candidate.version_id),
+        "part": candidate.part,
+        "rank": candidate.rank,
+        "arms": {"identifier": arms.identifier, "keyword": arms.keyword, "vector": arms.vector},
+        "fate": candidate.fate,
+        "duplicate_of": str(candidate.duplicate_of) if candidate.duplicate_of else None,
+    }
+
+
+def _stored_candidate(stored: Mapping[str, Any]) -> Candidate:
+    return Candidate(
+        chunk_id=ChunkId(UUID(stored["chunk_id"])),
+        document_id=DocumentId(UUID(stored["document_id"])),
+        version_id=VersionId(UUID(stored["version_id"])),
+        part=stored["part"],
+        rank=stored["rank"],
+        arms=ArmRanks(**stored["arms"]),
+        fate=Fate(stored["fate"]),
+        duplicate_of=ChunkId(UUID(stored["duplicate_of"])) if stored["duplicate_of"] else None,
+    )
 
 
 def _citation_row(

@@ -8,6 +8,7 @@ import structlog
 from app.answering import abstention, repository
 from app.answering.claims import Answer, Ask, Claim, Draft, Mode, Reason, Status, Usage
 from app.answering.events import Accepted, Answered, AnswerEvent, ClaimVerified, Stage, StageReached
+from app.answering.explanations import Explanation, PartContext, Retrieval, given, shown, summarise
 from app.answering.extractive import join_parts
 from app.answering.questions import split_parts
 from app.answering.reader import ExtractiveReader
@@ -19,13 +20,14 @@ from app.core.tenancy import WorkspaceScope
 from app.db.models import Answer as AnswerRow
 from app.db.session import Database
 from app.llm.types import Embedder
+from app.retrieval.context import ContextSettings, choose, widen
+from app.retrieval.neighbours import read_neighbours
 from app.retrieval.service import RetrievalService, clean_query
 from app.retrieval.types import CorpusState, Passage
 
 log = structlog.get_logger(__name__)
 
 EXTRACTIVE_MODEL = "extractive-1"
-_PASSAGES = 8
 _WITHDRAWN = "Part of this answer is not shown any more: its document was deleted or may no longer be read."
 
 
@@ -35,6 +37,7 @@ class _Evidence:
 
     state: CorpusState
     passages: tuple[Passage, ...]
+    retrieval: Retrieval
     draft: Draft = field(default_factory=lambda: Draft(()))
     claims: tuple[Claim, ...] = ()
     reason: Reason | None = None
@@ -51,11 +54,13 @@ class AnsweringService:
         *,
         max_question_characters: int,
         thresholds: Thresholds | None = None,
+        context: ContextSettings | None = None,
     ) -> None:
         self._database = database
         self._retrieval = retrieval
         self._max_question_characters = max_question_characters
         self._thresholds = thresholds or load_thresholds()
+        self._context = context or ContextSettings()
         self._reader = ExtractiveReader(embedder, self._thresholds)
 
     async def answer(self, scope: WorkspaceScope, ask: Ask) -> Answer:
@@ -80,18 +85,17 @@ class AnsweringService:
         yield Accepted(answer_id)
         yield StageReached(Stage.SEARCHING, "Searching your documents.")
         state = await self._retrieval.corpus_state(scope)
-        parts = split_parts(question)
-        found = [await self._retrieval.search(scope, part, _PASSAGES) for part in parts]
-        passages = tuple({passage.chunk_id: passage for each in found for passage in each}.values())
+        parts = [await self._look_up(scope, part) for part in split_parts(question)]
+        passages, retrieval = given(parts), summarise(parts, state)
         if reason := abstention.before_answering(state, passages):
-            evidence = _Evidence(state, passages, reason=reason)
+            evidence = _Evidence(state, passages, retrieval, reason=reason)
         else:
             yield StageReached(Stage.READING, f"Reading {len(passages)} passages.")
-            draft = join_parts([await self._reader.draft(part, each) for part, each in zip(parts, found, strict=True)])
+            draft = join_parts([await self._reader.draft(part.question, part.context.passages) for part in parts])
             yield StageReached(Stage.VERIFYING, "Checking every quote against its document.")
             claims = tuple(verify(draft, passages, question))
             reason = abstention.after_answering(state, draft, claims, passages, self._thresholds.near)
-            evidence = _Evidence(state, passages, draft, claims, reason)
+            evidence = _Evidence(state, passages, retrieval, draft, claims, reason)
         trace_id = ask.trace_id or scope.request_id
         answer = self._compose(answer_id, question, evidence, trace_id)
         answer = await self._record(scope, ask, answer, evidence)
@@ -116,6 +120,37 @@ class AnsweringService:
             if is_carried(claim.text, [citation.quote for citation in claim.citations], row.standalone_question)
         )
         return _without_lost_claims(_stored(row), tuple(carried), row.claim_count)
+
+    async def explain(self, scope: WorkspaceScope, answer_id: AnswerId) -> Explanation:
+        """Return what was searched for one of this user's answers, without what they may not read any more.
+
+        Raises:
+            NotFoundError: No such answer of this user.
+        """
+        async with self._database.workspace(scope) as session:
+            row = await repository.find_answer(session, scope, answer_id)
+            if row is None:
+                raise NotFoundError("There is no such answer.")
+            retrieval = repository.stored_retrieval(row)
+            places = await repository.find_places(session, scope, retrieval.candidates)
+        candidates = shown(retrieval.candidates, places)
+        return Explanation(
+            answer_id=answer_id,
+            question=row.question,
+            corpus_version=row.corpus_version,
+            retrieval=retrieval,
+            candidates=candidates,
+            not_shown=len(retrieval.candidates) - len(candidates),
+        )
+
+    async def _look_up(self, scope: WorkspaceScope, part: str) -> PartContext:
+        """Search for one part of a question, and choose what the answerer gets."""
+        found = await self._retrieval.search(scope, part, self._context.candidates)
+        context = choose(part, found.passages, self._context)
+        if self._context.neighbours:
+            centres = context.passages[: self._context.centres]
+            context = widen(context, await read_neighbours(self._database, scope, centres), self._context)
+        return PartContext(part, context, found.absent_identifiers)
 
     def _readable_question(self, ask: Ask) -> str:
         question = clean_query(ask.question)
@@ -167,7 +202,7 @@ class AnsweringService:
                 scope,
                 answer,
                 conversation_id=ask.conversation_id,
-                context=[passage.chunk_id for passage in evidence.passages],
+                retrieval=evidence.retrieval,
             )
         log.info("answer.recorded", status=answer.status, reason=answer.reason, passages=len(evidence.passages))
         return answer

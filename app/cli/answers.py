@@ -50,10 +50,12 @@ def provenance(answer: Mapping[str, Any]) -> str:
 
 
 def print_passage(number: int, passage: Mapping[str, Any]) -> None:
-    """Print one passage of a search."""
+    """Print where one passage of a search stands, and the part of it that shows why it was found."""
     first, last = passage["page"], passage.get("page_end") or passage["page"]
     pages = f"page {first}" if last == first else f"pages {first} to {last}"
     heading = f" · {passage['heading']}" if passage.get("heading") else ""
     output.print_line(output.neutral(f"{number}. {passage['document_name']}, {pages}{heading}"), "bold")
-    output.print_line(passage["text"], indent=3)
+    before = "… " if passage["snippet_start"] > 0 else ""
+    after = " …" if passage["snippet_end"] < len(passage["text"]) else ""
+    output.print_line(f"{before}{passage['snippet']}{after}", indent=3)
     output.print_line()

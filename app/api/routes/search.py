@@ -12,6 +12,6 @@ router = APIRouter(prefix="/v1/search", tags=["search"], route_class=TokenBefore
 
 @router.post("", responses=problems(401, 403, 422, 503))
 async def search_passages(services: CurrentServices, scope: CurrentScope, body: SearchCreate) -> PassageList:
-    """Return the passages that a question is about, best first."""
+    """Return the passages that a question is about, best first, each with the part that shows why it was found."""
     found = await services.retrieval.search(scope, body.query, body.limit)
-    return PassageList(passages=[PassageRead.of(passage) for passage in found])
+    return PassageList(passages=[PassageRead.of(passage, body.query) for passage in found.passages])

@@ -7,7 +7,10 @@ from pydantic import Field, StringConstraints
 
 from app.answering.claims import Mode, Reason, Status
 from app.answering.events import Accepted, StageReached
+from app.answering.explanations import Candidate, Explanation, Place
 from app.api.schemas.base import ReadModel, RequestBody
+from app.retrieval.context import Fate
+from app.retrieval.snippets import find_snippet
 from app.retrieval.types import Passage
 
 # The service's own limit is a setting and usually lower; this one keeps a body from being read at all.
@@ -133,10 +136,14 @@ class PassageRead(ReadModel):
     text: str
     heading: str
     arms: ArmRanksRead
+    snippet: str = Field(description="The part of `text` around what was asked for: `text[snippet_start:snippet_end]`.")
+    snippet_start: int = Field(description="Offset of the snippet in `text`, in characters.")
+    snippet_end: int
 
     @classmethod
-    def of(cls, passage: Passage) -> Self:
-        """Read a found passage."""
+    def of(cls, passage: Passage, query: str) -> Self:
+        """Read a passage that was found for a query."""
+        snippet = find_snippet(query, passage.text)
         return cls(
             chunk_id=passage.chunk_id,
             document_id=passage.document_id,
@@ -147,6 +154,9 @@ class PassageRead(ReadModel):
             text=passage.text,
             heading=passage.heading,
             arms=ArmRanksRead.model_validate(passage.arms),
+            snippet=passage.text[snippet.start : snippet.end],
+            snippet_start=snippet.start,
+            snippet_end=snippet.end,
         )
 
 
@@ -184,4 +194,75 @@ class ChunkRead(ReadModel):
             end=passage.end - passage.pages[-1].offset,
             text=passage.text,
             heading=passage.heading,
+        )
+
+
+class CandidateRead(ReadModel):
+    """A passage that was considered for an answer."""
+
+    chunk_id: UUID
+    document_id: UUID
+    document_name: str
+    version_id: UUID
+    page: int
+    page_end: int
+    heading: str
+    part: int = Field(description="Number of the question in `questions` that it was found for, from 1.")
+    rank: int | None = Field(description="Its place in that search, from 1; null for what only stands beside a hit.")
+    arms: ArmRanksRead
+    fate: Fate = Field(description="Whether the answerer got it: `given` and `neighbour` say yes.")
+    why: str = Field(description="The reason for its fate, in words.")
+    duplicate_of: UUID | None = Field(description="For a repetition, the chunk that was given instead.")
+
+    @classmethod
+    def of(cls, candidate: Candidate, place: Place) -> Self:
+        """Read a candidate and where it stands."""
+        return cls(
+            chunk_id=candidate.chunk_id,
+            document_id=candidate.document_id,
+            document_name=place.document_name,
+            version_id=candidate.version_id,
+            page=place.page_start,
+            page_end=place.page_end,
+            heading=place.heading,
+            part=candidate.part,
+            rank=candidate.rank,
+            arms=ArmRanksRead.model_validate(candidate.arms),
+            fate=candidate.fate,
+            why=candidate.why,
+            duplicate_of=candidate.duplicate_of,
+        )
+
+
+class ExplanationRead(ReadModel):
+    """What was searched for an answer, as far as the caller may still read it."""
+
+    answer_id: UUID
+    question: str
+    questions: list[str] = Field(description="The question as it was searched for: its parts, or itself.")
+    corpus_version: str
+    documents_readable: int | None = Field(description="Documents that the caller could read then, in any state.")
+    documents_ready: int | None = Field(description="Those of them that were searched.")
+    absent_identifiers: list[str] = Field(
+        description="Numbers, codes and names with digits of the question that none of these documents held."
+    )
+    candidates: list[CandidateRead] = Field(
+        description="What the answerer got, in order, then what it did not get, by rank."
+    )
+    not_shown: int = Field(description="Candidates whose documents were deleted or may no longer be read.")
+
+    @classmethod
+    def of(cls, explanation: Explanation) -> Self:
+        """Read the explanation of an answer."""
+        retrieval = explanation.retrieval
+        return cls(
+            answer_id=explanation.answer_id,
+            question=explanation.question,
+            questions=list(retrieval.questions),
+            corpus_version=explanation.corpus_version,
+            documents_readable=retrieval.documents_readable,
+            documents_ready=retrieval.documents_ready,
+            absent_identifiers=list(retrieval.absent_identifiers),
+            candidates=[CandidateRead.of(candidate, place) for candidate, place in explanation.candidates],
+            not_shown=explanation.not_shown,
         )

@@ -1,9 +1,11 @@
 """Questions asked, what was answered, and the quotes that prove it."""
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import BigInteger, func
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.models.base import TenantRow
@@ -38,6 +40,11 @@ class Answer(TenantRow):
     prompt_version: Mapped[str]
     corpus_version: Mapped[str]
     context_chunk_ids: Mapped[list[UUID]] = mapped_column(default=list)
+    retrieval: Mapped[list[dict[str, Any]]] = mapped_column(JSONB, default=list)
+    searched_questions: Mapped[list[str]] = mapped_column(default=list)
+    absent_identifiers: Mapped[list[str]] = mapped_column(default=list)
+    documents_readable: Mapped[int | None]
+    documents_ready: Mapped[int | None]
     score: Mapped[float]
     input_tokens: Mapped[int] = mapped_column(default=0)
     output_tokens: Mapped[int] = mapped_column(default=0)

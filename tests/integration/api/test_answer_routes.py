@@ -24,6 +24,15 @@ CITATION_FIELDS = {
 }  # fmt: skip
 PASSAGE_FIELDS = {
     "chunk_id", "document_id", "document_name", "version_id", "page", "page_end", "text", "heading", "arms",
+    "snippet", "snippet_start", "snippet_end",
+}  # fmt: skip
+EXPLANATION_FIELDS = {
+    "answer_id", "question", "questions", "corpus_version", "documents_readable", "documents_ready",
+    "absent_identifiers", "candidates", "not_shown",
+}  # fmt: skip
+CANDIDATE_FIELDS = {
+    "chunk_id", "document_id", "document_name", "version_id", "page", "page_end", "heading", "part", "rank", "arms",
+    "fate", "why", "duplicate_of",
 }  # fmt: skip
 
 
@@ -115,6 +124,27 @@ async def test_a_stored_answer_is_read_by_its_asker_only(owner: Caller, stranger
     assert (await stranger.call("GET", f"/v1/answers/{uuid4()}")).status_code == 404
 
 
+async def test_an_explanation_has_exactly_the_fields_of_the_contract(owner: Caller, stranger: Caller) -> None:
+    answer = (await ask(owner)).json()
+    path = f"/v1/answers/{answer['id']}/explain"
+    explained = (await owner.call("GET", path)).json()
+    assert set(explained) == EXPLANATION_FIELDS
+    assert (explained["answer_id"], explained["question"], explained["questions"]) == (
+        answer["id"], QUESTION, [QUESTION],
+    )  # fmt: skip
+    assert explained["corpus_version"] == answer["corpus_version"]
+    assert (explained["documents_readable"], explained["documents_ready"], explained["not_shown"]) == (1, 1, 0)
+    (candidate,) = explained["candidates"]
+    assert set(candidate) == CANDIDATE_FIELDS
+    citation = answer["claims"][0]["citations"][0]
+    for field in ("chunk_id", "document_id", "document_name", "version_id", "page"):
+        assert candidate[field] == citation[field]
+    assert (candidate["fate"], candidate["rank"], candidate["part"], candidate["duplicate_of"]) == ("given", 1, 1, None)
+    assert candidate["arms"] == {"identifier": 1, "keyword": 1, "vector": 1}
+    assert (await stranger.call("GET", path)).status_code == 404
+    assert (await owner.call("GET", f"/v1/answers/{uuid4()}/explain")).status_code == 404
+
+
 async def test_the_events_of_an_answer_are_numbered_and_end_with_the_whole(owner: Caller) -> None:
     response = await stream(owner)
     assert response.headers["content-type"].startswith("text/event-stream")
@@ -168,6 +198,20 @@ async def test_a_search_gives_passages_without_an_answer(owner: Caller) -> None:
     assert set(passage) == PASSAGE_FIELDS
     assert passage["arms"] == {"identifier": 1, "keyword": 1, "vector": 1}
     assert QUOTE in passage["text"]
+    assert passage["text"][passage["snippet_start"] : passage["snippet_end"]] == passage["snippet"]
+    assert QUOTE in passage["snippet"]
+
+
+async def test_the_snippet_of_a_long_passage_is_the_part_that_was_asked_for(caller: Caller, services: Services) -> None:
+    inside = await caller.found()
+    text = f"{'The harbour is quiet at night. ' * 20}The lantern of pier 7 is lit at dusk. {'Boats come in. ' * 20}"
+    await inside.call("POST", "/v1/documents", files={"file": ("pier.txt", text.encode(), "text/plain")})
+    await services.ingestion.run(await scope_of(inside), sha256(text.encode()).hexdigest())
+    response = await inside.call("POST", "/v1/search", json={"query": "When is the lantern of pier 7 lit?"})
+    passage = response.json()["passages"][0]
+    assert "The lantern of pier 7 is lit at dusk." in passage["snippet"]
+    assert len(passage["snippet"]) <= 300 < len(passage["text"])
+    assert passage["text"][passage["snippet_start"] : passage["snippet_end"]] == passage["snippet"]
 
 
 async def test_a_search_is_as_long_as_a_question_may_be(owner: Caller) -> None:

@@ -153,6 +153,7 @@ async def state(tenant: Tenant) -> list[object]:
     paths = (
         f"/v1/documents/{tenant.ids.document}",
         f"/v1/answers/{tenant.ids.answer}",
+        f"/v1/answers/{tenant.ids.answer}/explain",
         f"/v1/chunks/{tenant.ids.chunk}",
     )
     lists = ("/v1/documents", "/v1/dead-letters?status=all", "/v1/workspaces/current", "/v1/workspaces/current/members")

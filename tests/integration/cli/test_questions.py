@@ -123,16 +123,19 @@ def test_search_shows_passages(shell: Shell, service: StandIn) -> None:
         "version_id": "v",
         "page": 3,
         "page_end": 4,
-        "text": "T3410 runs.\nIt ends.",
+        "text": "The first one.\nT3410 runs.\nIt ends.\nThe last one.",
         "heading": "Timers",
         "arms": {"identifier": 1, "keyword": None, "vector": 2},
+        "snippet": "T3410 runs.\nIt ends.",
+        "snippet_start": 15,
+        "snippet_end": 35,
     }
     service.on("POST", "/v1/search", reply({"passages": [passage]}))
     ended = shell("search", "T3410", "--limit", "3")
     assert ended.out.splitlines() == [
         "1. manual.txt, pages 3 to 4 · Timers",
-        "   T3410 runs.",
-        "   It ends.",
+        "   … T3410 runs.",
+        "   It ends. …",
         "",
     ]
     assert service.calls("POST", "/v1/search")[0].json() == {"query": "T3410", "limit": 3}

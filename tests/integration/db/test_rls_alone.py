@@ -25,6 +25,7 @@ import app
 from adversarial.snapshots import snapshot, tenant_tables
 from adversarial.unfiltered import without_workspace_filters
 from app.answering.claims import Ask
+from app.answering.explanations import Candidate, Retrieval
 from app.bootstrap import Services
 from app.core.errors import ForbiddenError, NotFoundError
 from app.core.ids import InvitationId, WorkspaceId
@@ -37,8 +38,10 @@ from app.ingestion.chunking import Chunk
 from app.ingestion.errors import ClaimLostError
 from app.ingestion.parsing.types import ParsedDocument, ParsedPage
 from app.ingestion.types import Claim
+from app.retrieval.context import Fate
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
+from app.retrieval.types import ArmRanks
 from app.workspaces.invitations import token_sha256
 from app.workspaces.service import WorkspaceService
 from app.workspaces.types import NewInvitation
@@ -52,9 +55,10 @@ OF_NO_TENANT = {"workspaces.find_user", "workspaces.put_user"}
 # Functions that return rows: with both walls down, each must show the other tenant's, or the rest shows nothing.
 READS = {
     "documents.find", "documents.page", "documents.find_named", "documents.find_content", "documents.find_version",
-    "documents.find_page", "documents.lone_contents", "answering.find_claims", "answering.hold_readable",
-    "retrieval.find_passages", "retrieval.find_chunk", "workspaces.list_members", "workspaces.blob_keys",
-    "documents.lock_pending_blobs", "documents.required", "documents.uploaded_lately",
+    "documents.find_page", "documents.lone_contents", "answering.find_claims", "answering.find_places",
+    "answering.hold_readable", "retrieval.find_passages", "retrieval.find_chunk", "retrieval.find_neighbours",
+    "workspaces.list_members", "workspaces.blob_keys", "documents.lock_pending_blobs", "documents.required",
+    "documents.uploaded_lately",
 }  # fmt: skip
 COUNTS: Mapping[str, object] = {
     "documents.count_dependents": dict.fromkeys(("versions", "citations", "pages", "chunks", "embeddings"), 0),
@@ -68,6 +72,7 @@ COUNTS: Mapping[str, object] = {
     "ingestion.claim": None,
     "ingestion.serving_model": "",
     "retrieval.read_serving_model": "",
+    "retrieval.absent_identifiers": ("2.13",),
     "ingestion.count_chunks": (0, 0),
     "ingestion.count_ready_chunks": (0, 0),
     "ingestion.missing_chunks": [],
@@ -136,6 +141,10 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
     await tenants.member(tenant)
     embedder = services.embedders.configured
     vector = await embedder.embed_query(word)
+    candidate = Candidate(
+        citation.chunk_id, citation.document_id, citation.version_id, 1, 1, ArmRanks(vector=1), Fate.GIVEN
+    )
+    chunk = await services.retrieval.chunk(tenant.scope, citation.chunk_id)
     arguments = {
         "workspace_id": tenant.workspace.id, "user_id": tenant.owner.id, "owner": tenant.owner.id, "user": tenant.owner,
         "issuer": tenant.owner.issuer, "subject": tenant.owner.subject, "role": Role.OWNER, "users": [tenant.owner.id],
@@ -148,7 +157,9 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         "readable_only": False,
         "chunk_id": citation.chunk_id, "ids": [citation.chunk_id], "answer_id": answer.id,
         "conversation_id": conversation,
-        "answer": answer, "context": [citation.chunk_id], "held": Claim(
+        "answer": answer, "candidates": [candidate],
+        "retrieval": Retrieval((QUESTION,), (citation.chunk_id,), (candidate,)),
+        "passages": [dataclasses.replace(chunk, ordinal=chunk.ordinal + 1)], "held": Claim(
             digest, 1, 1, "key", "text/plain", 9, text_stored=False), "done": 1,
         "total": 1, "reason": "corrupt", "detail": "words", "model": embedder.model_id, "chunk_count": 9,
         "parsed": ParsedDocument((ParsedPage(1, "1", "text", (), has_text=True),), (), "1"), "parser_version": "1",
@@ -163,6 +174,7 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
             models.DeadLetter(**mine, id=uuid4(), task="ingest", payload={}, reason=word, detail="words", attempts=3)
         )
     arguments |= {
+        "identifiers": ["2.13"],
         "key": word,
         "keys": [word],
         "within": timedelta(minutes=30),
