@@ -1,6 +1,6 @@
 """Everything that can be measured, in the order in which it is."""
 
-from bench.measurements import ask, files, generated, kills, memory, parsing, pipeline, queue, uploads
+from bench.measurements import ask, files, generated, kills, memory, parsing, pipeline, queue, retrieval, uploads
 from bench.runs import Measurement
 
 MEASUREMENTS = (
@@ -12,5 +12,6 @@ MEASUREMENTS = (
     Measurement("kills", "what is left after a worker was killed at every point", kills.measure),
     Measurement("uploads", "the same bytes at once, and a failing file over and over", uploads.measure),
     Measurement("generated", "odd documents, chunked and checked", generated.measure),
+    Measurement("retrieval", "search among a million passages: speed, recall, isolation", retrieval.measure),
     Measurement("queue", "cost of a long queue, and whether a small file waits behind it", queue.measure),
 )

@@ -83,6 +83,14 @@ def running_servers() -> Iterator[Servers]:
 
 
 @contextlib.contextmanager
+def running_postgres() -> Iterator[PostgresAddress]:
+    """Start Postgres alone, for what is read more than it is written; it does not wait for the disk."""
+    with contextlib.ExitStack() as stack:
+        home = stack.enter_context(_home())
+        yield _postgres(stack, home, load_passwords(home), durable=False)
+
+
+@contextlib.contextmanager
 def _home() -> Iterator[Home]:
     folder = Path(tempfile.mkdtemp(prefix="groundeddocs-bench-"))
     folder.chmod(0o711)
@@ -92,14 +100,21 @@ def _home() -> Iterator[Home]:
         shutil.rmtree(folder)
 
 
-def _postgres(stack: contextlib.ExitStack, home: Home, passwords: Passwords) -> PostgresAddress:
+def _postgres(
+    stack: contextlib.ExitStack, home: Home, passwords: Passwords, *, durable: bool = True
+) -> PostgresAddress:
     programs, log = find_postgres(EmbeddedOptions()), home.logs / "postgres.log"
-    server = EmbeddedPostgres(programs, home.postgres, passwords, log, postgres_account())
+    server = EmbeddedPostgres(programs, home.postgres, passwords, log, postgres_account(), durable=durable)
     stack.callback(server.stop)
     address = server.start()
     provision(address, ROOT / "migrations" / "roles.sql")
-    upgrade(address.url(OWNER).replace("postgresql://", "postgresql+psycopg://", 1))
+    upgrade(sqlalchemy_url(address.url(OWNER)))
     return address
+
+
+def sqlalchemy_url(url: str) -> str:
+    """Return an address with the driver named, as SQLAlchemy wants it."""
+    return url.replace("postgresql://", "postgresql+psycopg://", 1)
 
 
 def _redis(stack: contextlib.ExitStack, home: Home, kind: RedisKind, folder: Path, password: str) -> str:
