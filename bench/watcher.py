@@ -51,7 +51,7 @@ class Watcher:
     async def _ways_in(self, document: Shelved) -> AsyncIterator[str]:
         """Yield the ways by which something of a document is seen."""
         scope, retrieval = document.scope, self._services.retrieval
-        passages = await retrieval.search(scope, document.marker, 20)
+        passages = (await retrieval.search(scope, document.marker, 20)).passages
         if any(passage.document_id == document.document_id for passage in passages):
             yield "search"
         for chunk_id in self._chunk_ids[document.sha256][:2]:
