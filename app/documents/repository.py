@@ -31,6 +31,7 @@ from app.db.models import (
     AnswerCitation,
     Chunk,
     ChunkEmbedding,
+    ChunkWords,
     Content,
     Document,
     DocumentGrant,
@@ -304,7 +305,7 @@ async def count_remaining(
             their content has another key, and its rows are not what is left.
     """
 
-    def left(table: type[Page | Chunk | ChunkEmbedding]) -> ColumnElement[bool]:
+    def left(table: type[Page | Chunk | ChunkWords | ChunkEmbedding]) -> ColumnElement[bool]:
         anew = (
             exists()
             .where(in_workspace(Content, scope), Content.sha256 == table.content_sha256)
@@ -322,13 +323,14 @@ async def _count(
     session: AsyncSession,
     scope: WorkspaceScope,
     document_id: DocumentId,
-    of_contents: Callable[[type[Page | Chunk | ChunkEmbedding]], ColumnElement[bool]],
+    of_contents: Callable[[type[Page | Chunk | ChunkWords | ChunkEmbedding]], ColumnElement[bool]],
 ) -> dict[str, int]:
     conditions: dict[str, tuple[ColumnElement[bool], ColumnElement[bool]]] = {
         "versions": (in_workspace(Version, scope), Version.document_id == document_id),
         "citations": (in_workspace(AnswerCitation, scope), AnswerCitation.document_id == document_id),
         "pages": (in_workspace(Page, scope), of_contents(Page)),
         "chunks": (in_workspace(Chunk, scope), of_contents(Chunk)),
+        "word_lists": (in_workspace(ChunkWords, scope), of_contents(ChunkWords)),
         "embeddings": (in_workspace(ChunkEmbedding, scope), of_contents(ChunkEmbedding)),
     }
     return {

@@ -10,6 +10,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.errors import NotFoundError, UnavailableError
+from app.core.languages import detect_language, text_search_of
 from app.core.tenancy import WorkspaceScope
 from app.core.tokens import TokenCounter
 from app.db.locks import lock_documents
@@ -178,7 +179,8 @@ class IngestionService:
         await self._store_pages(scope, held, parsed.pages)
         parsed = _without_boxes(parsed)
         chunks = await self._cut(parsed)
-        await self._store_chunks(scope, held, chunks)
+        text_search = await self._tell_language(scope, held, parsed)
+        await self._store_chunks(scope, held, chunks, text_search)
         async with self._database.workspace(scope) as session:
             await repository.finish_text(session, scope, held, parsed, total=len(chunks))
 
@@ -197,14 +199,25 @@ class IngestionService:
             raise ParseFailure(ParseReason.NO_TEXT)
         return chunks
 
-    async def _store_chunks(self, scope: WorkspaceScope, held: Claim, chunks: Sequence[Chunk]) -> None:
+    async def _tell_language(self, scope: WorkspaceScope, held: Claim, parsed: ParsedDocument) -> str:
+        """Return how the words of all chunks are taken; chunks of a run with another language are all gone by now."""
+        text = "".join(page.text for page in parsed.pages)
+        language = await asyncio.to_thread(detect_language, text)
+        text_search = text_search_of(language)
+        async with self._database.workspace(scope) as session:
+            await repository.set_language(session, scope, held, language=language, text_search=text_search)
+        return text_search
+
+    async def _store_chunks(
+        self, scope: WorkspaceScope, held: Claim, chunks: Sequence[Chunk], text_search: str
+    ) -> None:
         if any(len(each.text) > MAX_CHARACTERS for each in chunks):
             raise ValueError("a chunk is longer than the index of words is sure to take")
         for batch in in_batches(chunks, _CHUNKS_AT_ONCE):
             done = batch[-1].ordinal + 1
             async with self._database.workspace(scope) as session:
                 await repository.advance(session, scope, held, Status.CHUNKING, done=done, total=len(chunks))
-                await repository.insert_chunks(session, scope, held.sha256, batch)
+                await repository.insert_chunks(session, scope, held.sha256, batch, text_search)
 
     async def _make_searchable(self, scope: WorkspaceScope, held: Claim, others_wait: OthersWait) -> Finished | Yielded:
         """Embed what has no vector of the workspace's model, and swap in; again when that model changed meanwhile."""

@@ -1,5 +1,6 @@
 """Statements of the pipeline. A run's writes belong to its claim: they fail when the fencing number has moved on."""
 
+import json
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -7,7 +8,6 @@ from uuid import UUID
 
 from sqlalchemy import (
     ColumnElement,
-    Integer,
     Text,
     Uuid,
     and_,
@@ -22,15 +22,17 @@ from sqlalchemy import (
     tuple_,
     update,
 )
-from sqlalchemy.dialects.postgresql import ARRAY, JSON, insert as upsert
+from sqlalchemy.dialects.postgresql import ARRAY, insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import InstrumentedAttribute
 
 from app.core.identifiers import extract_identifiers
 from app.core.ids import ChunkId, chunk_id
+from app.core.languages import searchable
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Chunk as ChunkRow, ChunkEmbedding, Content, Document, Page, Version, Workspace
 from app.db.session import in_workspace
+from app.db.sql import load_sql
 from app.documents.access import readable
 from app.documents.types import Status
 from app.ingestion.chunking import CHUNKER_VERSION, Chunk
@@ -38,6 +40,8 @@ from app.ingestion.errors import ClaimLostError
 from app.ingestion.parsing.types import PARSER_VERSION, ParsedDocument, ParsedPage
 from app.ingestion.types import Busy, Claim, PendingChunk
 from app.llm.types import Vectors
+
+_QUERIES = "app.ingestion.queries"
 
 
 async def claim(session: AsyncSession, scope: WorkspaceScope, sha256: str, lease: timedelta) -> Claim | Busy | None:
@@ -173,32 +177,32 @@ async def insert_pages(
     await session.execute(insert(Page), rows)
 
 
-_CHUNK_COLUMNS = (
-    column("id", Uuid),
-    column("ordinal", Integer),
-    column("start_offset", Integer),
-    column("end_offset", Integer),
-    column("page_start", Integer),
-    column("page_end", Integer),
-    column("heading", Text),
-    column("text", Text),
-    column("token_count", Integer),
-    column("identifiers", ARRAY(Text)),
-)
+async def set_language(
+    session: AsyncSession, scope: WorkspaceScope, held: Claim, *, language: str, text_search: str
+) -> None:
+    """Note what a content is written in, and how its words are taken; raises `ClaimLostError` like `advance`."""
+    await _write(session, scope, held, language=language, text_search=text_search)
 
 
-async def insert_chunks(session: AsyncSession, scope: WorkspaceScope, sha256: str, chunks: Sequence[Chunk]) -> None:
-    """Store chunks, searchable by word and identifier but invisible until the swap."""
-    # One parameter for all rows: a statement with a parameter for each value takes three times as long.
-    rows = literal([_as_json(sha256, chunk) for chunk in chunks], JSON)
-    given = func.json_to_recordset(rows).table_valued(*_CHUNK_COLUMNS, name="given").render_derived(with_types=True)
-    searched = func.to_tsvector("english", given.c.heading + "\n" + given.c.text)
-    selected = select(literal(scope.workspace_id, Uuid), literal(sha256, Text), *given.c, searched)
-    names = ["workspace_id", "content_sha256", *(each.name for each in _CHUNK_COLUMNS), "tsv"]
-    await session.execute(insert(ChunkRow).from_select(names, selected))
+async def insert_chunks(
+    session: AsyncSession, scope: WorkspaceScope, sha256: str, chunks: Sequence[Chunk], text_search: str
+) -> None:
+    """Store chunks, searchable by word and identifier but invisible until the swap.
+
+    Their words are taken by the configuration `text_search`, the same one for all chunks of a content.
+    """
+    parameters = {
+        "workspace_id": scope.workspace_id,
+        "sha256": sha256,
+        "text_search": text_search,
+        "chunks": json.dumps([_as_json(sha256, chunk) for chunk in chunks]),
+    }
+    await session.execute(load_sql(_QUERIES, "insert_chunks"), parameters)
 
 
 def _as_json(sha256: str, chunk: Chunk) -> dict[str, object]:
+    whole = f"{chunk.heading}\n{chunk.text}"
+    searched = searchable(whole)
     return {
         "id": str(chunk_id(sha256, PARSER_VERSION, CHUNKER_VERSION, chunk.ordinal)),
         "ordinal": chunk.ordinal,
@@ -209,7 +213,8 @@ def _as_json(sha256: str, chunk: Chunk) -> dict[str, object]:
         "heading": chunk.heading,
         "text": chunk.text,
         "token_count": chunk.token_count,
-        "identifiers": sorted(extract_identifiers(f"{chunk.heading}\n{chunk.text}")),
+        "identifiers": sorted(extract_identifiers(whole)),
+        "searched": None if searched == whole else searched,
     }
 
 

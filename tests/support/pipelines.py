@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from app.bootstrap import Services
 from app.core.ids import chunk_id
 from app.core.tenancy import WorkspaceScope
-from app.db.models import Chunk, ChunkEmbedding, Content, Page
+from app.db.models import Chunk, ChunkEmbedding, ChunkWords, Content, Page
 from app.db.session import Database
 from app.ingestion.chunking import CHUNKER_VERSION
 from app.ingestion.lease import Timing
@@ -120,6 +120,7 @@ class Stored:
     pages: Sequence[Page]
     chunks: Sequence[Chunk]
     embeddings: Sequence[ChunkEmbedding]
+    words: Sequence[ChunkWords]
 
     def golden(self) -> tuple[object, ...]:
         """Return what must be equal however a content was processed."""
@@ -128,6 +129,7 @@ class Stored:
             [(page.number, page.start_offset, page.text) for page in self.pages],
             [[getattr(chunk, name) for name in columns] for chunk in self.chunks],
             sorted((str(row.chunk_id), row.model, str(row.embedding)) for row in self.embeddings),
+            sorted((str(row.chunk_id), row.length, sorted(row.counts)) for row in self.words),
         )
 
 
@@ -138,6 +140,7 @@ async def stored(shelf: Shelf, scope: WorkspaceScope) -> Stored:
             (await session.scalars(sa.select(Page).order_by(Page.content_sha256, Page.number))).all(),
             (await session.scalars(sa.select(Chunk).order_by(Chunk.content_sha256, Chunk.ordinal))).all(),
             (await session.scalars(sa.select(ChunkEmbedding))).all(),
+            (await session.scalars(sa.select(ChunkWords))).all(),
         )
 
 
@@ -164,6 +167,7 @@ async def assert_whole(shelf: Shelf, scope: WorkspaceScope, data: bytes) -> None
         first, last = pages[chunk.page_start - 1], pages[chunk.page_end - 1]
         assert first.start_offset <= chunk.start_offset < first.start_offset + len(first.text)
         assert last.start_offset < chunk.end_offset <= last.start_offset + len(last.text)
+    assert sorted(row.chunk_id for row in found.words) == sorted(chunk.id for chunk in chunks)
     vectors = {row.chunk_id: row for row in found.embeddings}
     assert vectors.keys() == {chunk.id for chunk in chunks}
     embedder = HashEmbedder()

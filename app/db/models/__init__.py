@@ -2,7 +2,7 @@
 
 from app.db.models.answers import Answer, AnswerCitation, Conversation
 from app.db.models.base import Base
-from app.db.models.chunks import Chunk, ChunkEmbedding
+from app.db.models.chunks import Chunk, ChunkEmbedding, ChunkWords, WordCount
 from app.db.models.contents import Content, Page
 from app.db.models.documents import Document, DocumentGrant, Version
 from app.db.models.jobs import DeadLetter, PendingBlob
@@ -15,6 +15,7 @@ __all__ = [
     "Base",
     "Chunk",
     "ChunkEmbedding",
+    "ChunkWords",
     "Content",
     "Conversation",
     "DeadLetter",
@@ -26,5 +27,6 @@ __all__ = [
     "PendingBlob",
     "User",
     "Version",
+    "WordCount",
     "Workspace",
 ]

@@ -1,9 +1,9 @@
-"""The pieces that are searched, and their vectors in a narrow table of their own."""
+"""The pieces that are searched, and their vectors and words in narrow tables of their own."""
 
 from uuid import UUID
 
 from pgvector.sqlalchemy import HALFVEC
-from sqlalchemy.dialects.postgresql import TSVECTOR
+from sqlalchemy import ARRAY, BigInteger, SmallInteger
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.models.base import TenantRow
@@ -25,7 +25,6 @@ class Chunk(TenantRow):
     text: Mapped[str]
     token_count: Mapped[int]
     identifiers: Mapped[list[str]]
-    tsv: Mapped[str] = mapped_column(TSVECTOR)
 
 
 class ChunkEmbedding(TenantRow):
@@ -37,3 +36,27 @@ class ChunkEmbedding(TenantRow):
     chunk_id: Mapped[UUID] = mapped_column(primary_key=True)
     content_sha256: Mapped[str]
     embedding: Mapped[list[float]] = mapped_column(HALFVEC)
+
+
+class ChunkWords(TenantRow):
+    """The distinct words of one chunk by their numbers in its workspace, and how often each stands in it.
+
+    `length` counts all its words, repeated ones too.
+    """
+
+    __tablename__ = "chunk_words"
+
+    chunk_id: Mapped[UUID] = mapped_column(primary_key=True)
+    content_sha256: Mapped[str]
+    length: Mapped[int]
+    words: Mapped[list[int]] = mapped_column(ARRAY(BigInteger))
+    counts: Mapped[list[int]] = mapped_column(ARRAY(SmallInteger))
+
+
+class WordCount(TenantRow):
+    """In how many searched chunks of a workspace a word stands; kept by database triggers and never written here."""
+
+    __tablename__ = "word_counts"
+
+    word: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    chunks: Mapped[int]

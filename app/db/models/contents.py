@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import REAL, BigInteger, LargeBinary, func
+from sqlalchemy import REAL, BigInteger, FetchedValue, LargeBinary, func
 from sqlalchemy.orm import Mapped, mapped_column
 
 from app.db.models.base import TenantRow
@@ -13,7 +13,9 @@ class Content(TenantRow):
     """One file's bytes in a workspace.
 
     `fence` rises with each claim; only its holder may write, and nobody else may claim until `lease_until`. A run
-    began its stage at `stage_started_at`, when `stage_started_done` steps of it were done.
+    began its stage at `stage_started_at`, when `stage_started_done` steps of it were done. `language` is an ISO 639-1
+    code, empty where none is told; the words of its chunks were taken by the configuration `text_search`. `counted`,
+    whether they are in the counts of the workspace, is kept by database triggers and never written here.
     """
 
     __tablename__ = "contents"
@@ -33,6 +35,9 @@ class Content(TenantRow):
     parser_version: Mapped[str] = mapped_column(default="")
     chunker_version: Mapped[str] = mapped_column(default="")
     embedding_model: Mapped[str] = mapped_column(default="")
+    language: Mapped[str] = mapped_column(default="")
+    text_search: Mapped[str] = mapped_column(default="simple")
+    counted: Mapped[bool] = mapped_column(server_default=FetchedValue(), server_onupdate=FetchedValue())
     created_by: Mapped[UUID]
     attempts: Mapped[int] = mapped_column(default=0)
     fence: Mapped[int] = mapped_column(BigInteger, default=0)

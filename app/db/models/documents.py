@@ -13,7 +13,8 @@ from app.db.models.base import TenantRow
 class Document(TenantRow):
     """A named thing. `latest` is what was uploaded last; `current` is what retrieval reads.
 
-    `corpus_term` is kept by database triggers and never written here.
+    `corpus_term` and `current_content`, the hash of what `current` is made of, are kept by database triggers and never
+    written here.
     """
 
     __tablename__ = "documents"
@@ -26,6 +27,7 @@ class Document(TenantRow):
     latest_version_id: Mapped[UUID | None]
     current_version_id: Mapped[UUID | None]
     corpus_term: Mapped[str] = mapped_column(BIT(128), server_default=FetchedValue(), server_onupdate=FetchedValue())
+    current_content: Mapped[str | None] = mapped_column(server_default=FetchedValue(), server_onupdate=FetchedValue())
     created_by: Mapped[UUID]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now(), onupdate=func.now())

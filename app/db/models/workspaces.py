@@ -3,7 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import FetchedValue, func
+from sqlalchemy import BigInteger, FetchedValue, func
 from sqlalchemy.dialects.postgresql import BIT
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -11,7 +11,11 @@ from app.db.models.base import Base, TenantRow
 
 
 class Workspace(Base):
-    """One tenant. `corpus_version` and `corpus_terms` are kept by database triggers and never written here."""
+    """One tenant.
+
+    `corpus_version`, `corpus_terms` and the counts of what is searched are kept by database triggers and never written
+    here.
+    """
 
     __tablename__ = "workspaces"
 
@@ -20,6 +24,12 @@ class Workspace(Base):
     corpus_version: Mapped[str] = mapped_column(server_default=FetchedValue(), server_onupdate=FetchedValue())
     corpus_terms: Mapped[str] = mapped_column(BIT(128), server_default=FetchedValue(), server_onupdate=FetchedValue())
     embedding_model: Mapped[str] = mapped_column(default="")
+    searched_chunks: Mapped[int] = mapped_column(
+        BigInteger, server_default=FetchedValue(), server_onupdate=FetchedValue()
+    )
+    searched_words: Mapped[int] = mapped_column(
+        BigInteger, server_default=FetchedValue(), server_onupdate=FetchedValue()
+    )
     created_by: Mapped[UUID]
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

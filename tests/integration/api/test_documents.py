@@ -141,8 +141,8 @@ async def test_a_deletion_answers_with_a_receipt(services: Services, owner: Call
     receipt = (await owner.call("DELETE", path)).json()
     assert path.endswith(receipt["document_id"])
     assert receipt["removed"] == {
-        "documents": 1, "versions": 1, "citations": 0, "pages": 1, "chunks": 1, "embeddings": 1, "blobs": 1,
-        "cache_entries": 0,
+        "documents": 1, "versions": 1, "citations": 0, "pages": 1, "chunks": 1, "word_lists": 1, "embeddings": 1,
+        "blobs": 1, "cache_entries": 0,
     }  # fmt: skip
     assert receipt["remaining"] == dict.fromkeys(receipt["removed"], 0)
     assert receipt["detail"].startswith("Deleted.")

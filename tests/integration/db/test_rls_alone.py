@@ -61,9 +61,11 @@ READS = {
     "documents.uploaded_lately",
 }  # fmt: skip
 COUNTS: Mapping[str, object] = {
-    "documents.count_dependents": dict.fromkeys(("versions", "citations", "pages", "chunks", "embeddings"), 0),
+    "documents.count_dependents": dict.fromkeys(
+        ("versions", "citations", "pages", "chunks", "word_lists", "embeddings"), 0
+    ),
     "documents.count_remaining": dict.fromkeys(
-        ("documents", "versions", "citations", "pages", "chunks", "embeddings"), 0
+        ("documents", "versions", "citations", "pages", "chunks", "word_lists", "embeddings"), 0
     ),
     "documents.find_twin_name": None,
     "documents.attach_pending_blob": False,
@@ -186,6 +188,8 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         "start": 0,
         "models": ["other"],
         "ordinal_from": 0,
+        "language": "en",
+        "text_search": "english",
         "after_id": UUID(int=0),
     }
     ids = (uploaded.document_id, uploaded.version_id, tenant.workspace.id, tenant.owner.id, conversation)

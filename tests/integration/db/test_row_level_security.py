@@ -35,7 +35,9 @@ def test_tables_of_tenants_are_exactly_those_with_forced_security_and_one_policy
     protected = {table.name for table in tables if table.forced and table.policies == 1}
     touched = {table.name for table in tables if table.policies or table.forced}
     assert of_tenants == protected == touched
-    assert {"documents", "chunks", "chunk_embeddings", "answers", "memberships"} <= of_tenants
+    assert {
+        "documents", "chunks", "chunk_embeddings", "chunk_words", "word_counts", "answers", "memberships",
+    } <= of_tenants  # fmt: skip
 
 
 def test_every_policy_checks_reads_and_writes_of_everybody_against_the_variable(catalogue: sa.Connection) -> None:

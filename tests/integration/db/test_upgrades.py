@@ -1,4 +1,4 @@
-"""A database with data of the first revision, brought to the newest one."""
+"""A database with data of an earlier revision, brought to the newest one."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +10,7 @@ from alembic import command
 
 from app.db.migrate import _config, upgrade, wanted_revision
 from tests.support.databases import DatabaseUrls
+from tests.support.word_counts import NOTHING, kept, recounted
 
 ROLES = Path(__file__).parents[3] / "migrations" / "roles.sql"
 MODEL = "local-model"
@@ -32,6 +33,18 @@ SELECT workspace_id, gen_random_uuid(), id, repeat('a', 64), 1, :user_id FROM do
 UPDATE documents d SET latest_version_id = v.id,
     current_version_id = CASE WHEN left(d.name, 1) IN ('a', 'b') THEN v.id END
 FROM versions v WHERE v.document_id = d.id AND v.number = 2
+"""
+# Their chunks as the second revision stored them: one of no word, one of a word more often than is counted.
+CHUNKS = """
+INSERT INTO chunks (workspace_id, id, content_sha256, ordinal, start_offset, end_offset, page_start, page_end, heading,
+                    text, token_count, identifiers, tsv)
+SELECT c.workspace_id, gen_random_uuid(), c.sha256, n, n, n + 1, 1, 1, 'Pumps', made.text, 1, '{}',
+       to_tsvector('english', 'Pumps' || made.text)
+FROM contents c
+CROSS JOIN LATERAL (
+    VALUES (0, ''), (1, ' and valves of key' || c.blob_key), (2, repeat(' checked daily', 300))) made (n, text)
+WHERE c.blob_key <> 'd';
+UPDATE chunks SET tsv = '' WHERE ordinal = 0
 """
 RECOMPUTED = """
 SELECT md5(coalesce(bit_xor(('x' || md5(concat_ws(
@@ -65,17 +78,22 @@ def scratch(database_urls: DatabaseUrls) -> Iterator[DatabaseUrls]:
         connection.exec_driver_sql(f"DROP DATABASE {name} WITH (FORCE)")
 
 
-def first_revision(url: str) -> None:
+def bring_to(url: str, revision: str) -> None:
     engine = sa.create_engine(url, poolclass=sa.NullPool)
     with engine.connect() as connection:
         config = _config()
         config.attributes["connection"] = connection
-        command.upgrade(config, "0001")
+        command.upgrade(config, revision)
         connection.commit()
 
 
+def assert_security_is_forced(connection: sa.Connection) -> None:
+    forced = connection.scalars(sa.text("SELECT relname FROM pg_class WHERE relrowsecurity > relforcerowsecurity"))
+    assert forced.all() == []
+
+
 def test_what_is_there_gets_the_corpus_version_and_model_that_it_would_have_been_given(scratch: DatabaseUrls) -> None:
-    first_revision(scratch.owner)
+    bring_to(scratch.owner, "0001")
     ids = {name: uuid4() for name in ("user_id", "full", "empty")}
     everything = sa.create_engine(scratch.superuser, poolclass=sa.NullPool)
     with everything.begin() as connection:
@@ -90,8 +108,7 @@ def test_what_is_there_gets_the_corpus_version_and_model_that_it_would_have_been
         }
         assert kept == {ids["full"]: (recomputed["full"], MODEL), ids["empty"]: (recomputed["empty"], "")}
         assert recomputed["full"] != recomputed["empty"]
-        forced = connection.scalars(sa.text("SELECT relname FROM pg_class WHERE relrowsecurity > relforcerowsecurity"))
-        assert forced.all() == []
+        assert_security_is_forced(connection)
     # From here on the triggers go on from what the migration has left.
     with everything.begin() as connection:
         connection.execute(sa.text("DELETE FROM documents WHERE name = 'a1'"))
@@ -100,3 +117,44 @@ def test_what_is_there_gets_the_corpus_version_and_model_that_it_would_have_been
         connection.execute(sa.text("DELETE FROM documents"))
         versions = connection.scalars(sa.text("SELECT corpus_version FROM workspaces")).all()
         assert set(versions) == {recomputed["empty"]}
+
+
+def test_words_that_are_there_are_kept_and_counted(scratch: DatabaseUrls) -> None:
+    bring_to(scratch.owner, "0002")
+    ids = {name: uuid4() for name in ("user_id", "full", "empty")}
+    everything = sa.create_engine(scratch.superuser, poolclass=sa.NullPool)
+    with everything.begin() as connection:
+        for statement in [*DATA.split(";\n"), *CHUNKS.split(";\n")]:
+            connection.execute(sa.text(statement), {**ids, "model": MODEL})
+    before = corpus_versions(everything)
+    assert upgrade(scratch.owner) == wanted_revision()
+    assert corpus_versions(everything) == before
+    with everything.begin() as connection:
+        assert_security_is_forced(connection)
+        found = kept(connection, ids["full"])
+        assert found == recounted(connection, ids["full"])
+        assert kept(connection, ids["empty"]) == NOTHING
+        # Two searched contents of three chunks: none; pump, valv and the key; pump, check and daili, 255 times at most.
+        assert found.chunks == 6
+        assert found.length == 2 * (0 + 3 + 511)
+        stored = connection.execute(sa.text("SELECT length, counts, words FROM chunk_words ORDER BY length")).all()
+        assert [row.length for row in stored] == [0, 0, 0, 3, 3, 3, 511, 511, 511]
+        assert [sorted(row.counts) for row in stored[::3]] == [[], [1, 1, 1], [1, 255, 255]]
+        number = connection.scalar(sa.text("SELECT word_number(:full, 'pump')"), ids)
+        assert found.words[number] == 4
+        read_as = connection.execute(sa.text("SELECT DISTINCT language, text_search FROM contents")).all()
+        assert read_as == [("", "english")]
+    # From here on the triggers go on from what the migration has left.
+    with everything.begin() as connection:
+        connection.execute(sa.text("DELETE FROM documents WHERE name = 'a1'"))
+        assert kept(connection, ids["full"]) == recounted(connection, ids["full"]) == found
+        connection.execute(sa.text("DELETE FROM documents WHERE name = 'a2'"))
+        assert kept(connection, ids["full"]) == recounted(connection, ids["full"])
+        assert kept(connection, ids["full"]).chunks == 3
+        connection.execute(sa.text("DELETE FROM documents"))
+        assert kept(connection, ids["full"]) == NOTHING
+
+
+def corpus_versions(engine: sa.Engine) -> dict[object, object]:
+    with engine.begin() as connection:
+        return {row[0]: row[1] for row in connection.execute(sa.text("SELECT id, corpus_version FROM workspaces"))}

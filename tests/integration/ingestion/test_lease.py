@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from app.bootstrap import Services
 from app.db.engine import create_engine
-from app.db.models import Chunk, ChunkEmbedding, Content, Page
+from app.db.models import Chunk, ChunkEmbedding, ChunkWords, Content, Page
 from app.db.session import Database
 from app.documents.types import Status
 from app.ingestion import repository
@@ -52,7 +52,7 @@ class SlowCounter(HashEmbedder):
 
 
 async def assert_nothing_left(shelf: Shelf, tenant: Tenant) -> None:
-    for table in (Content, Page, Chunk, ChunkEmbedding):
+    for table in (Content, Page, Chunk, ChunkWords, ChunkEmbedding):
         assert await shelf.count(tenant.scope, table) == 0
 
 

@@ -1,0 +1,361 @@
+-- Words for BM25 with the frequencies of each workspace alone, and the text search configuration of each content.
+
+-- All locks at once and before any work, so that waiting for them costs nothing when it is in vain.
+LOCK TABLE workspaces, contents, documents, versions, chunks IN ACCESS EXCLUSIVE MODE;
+
+-- language is an ISO 639-1 code, empty where none is told; counted says that the words of a content are in word_counts.
+-- What is there already was all read as English.
+ALTER TABLE contents
+    ADD COLUMN language text NOT NULL DEFAULT '',
+    ADD COLUMN text_search text NOT NULL DEFAULT 'english',
+    ADD COLUMN counted boolean NOT NULL DEFAULT false;
+-- One name that Postgres does not know would end every search of its workspace.
+ALTER TABLE contents
+    ALTER COLUMN text_search SET DEFAULT 'simple',
+    ADD CONSTRAINT contents_text_search_exists CHECK (text_search::regconfig IS NOT NULL);
+CREATE INDEX contents_text_search_idx ON contents (workspace_id, text_search) WHERE counted;
+
+-- How many chunks are searched in a workspace, and how many words they have.
+ALTER TABLE workspaces
+    ADD COLUMN searched_chunks bigint NOT NULL DEFAULT 0,
+    ADD COLUMN searched_words bigint NOT NULL DEFAULT 0;
+
+-- The content that is searched under a document's name, by the trigger that also sets its term of corpus_version.
+ALTER TABLE documents ADD COLUMN current_content text;
+CREATE INDEX documents_current_content_idx ON documents (workspace_id, current_content);
+
+-- A word of one workspace. Its number is another one in each workspace, so that an index over all of them holds, for
+-- each number, the chunks of one workspace only: neither time nor ranking depends on what others store.
+CREATE FUNCTION word_number(workspace uuid, lexeme text) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN hashtextextended(workspace::text || lexeme, 0);
+
+-- The words of a chunk and how often each stands in it. Narrow on purpose: ranking reads nothing else of a chunk.
+CREATE TABLE chunk_words (
+    workspace_id uuid NOT NULL,
+    chunk_id uuid NOT NULL,
+    content_sha256 text NOT NULL,
+    length integer NOT NULL,
+    words bigint[] NOT NULL,
+    counts smallint[] NOT NULL
+);
+ALTER TABLE chunk_words ALTER COLUMN words SET STORAGE MAIN, ALTER COLUMN counts SET STORAGE MAIN;
+
+-- In how many searched chunks of a workspace a word stands.
+CREATE TABLE word_counts (
+    workspace_id uuid NOT NULL REFERENCES workspaces (id) ON DELETE CASCADE,
+    word bigint NOT NULL,
+    chunks integer NOT NULL,
+    PRIMARY KEY (workspace_id, word)
+);
+
+-- What is there already, all at once and before there are triggers: content by content, the count of a frequent word
+-- would be changed thousands of times in one transaction, each time past all its older versions. Migrations run as the
+-- owner of the tables, whom FORCE binds to no workspace: lifted meanwhile.
+ALTER TABLE workspaces NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE documents NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE versions NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE contents NO FORCE ROW LEVEL SECURITY;
+ALTER TABLE chunks NO FORCE ROW LEVEL SECURITY;
+INSERT INTO chunk_words (workspace_id, chunk_id, content_sha256, length, words, counts)
+SELECT c.workspace_id, c.id, c.content_sha256, w.length, w.words, w.counts
+FROM chunks c
+CROSS JOIN LATERAL (
+    SELECT coalesce(sum(cardinality(l.positions)), 0) AS length,
+           coalesce(array_agg(word_number(c.workspace_id, l.lexeme)), '{}') AS words,
+           coalesce(array_agg(cardinality(l.positions)::smallint), '{}') AS counts
+    FROM unnest(c.tsv) AS l
+) AS w;
+UPDATE documents d SET current_content = v.content_sha256
+FROM versions v WHERE v.workspace_id = d.workspace_id AND v.id = d.current_version_id;
+UPDATE contents c SET counted = true
+WHERE EXISTS (SELECT 1 FROM documents d WHERE d.workspace_id = c.workspace_id AND d.current_content = c.sha256);
+INSERT INTO word_counts (workspace_id, word, chunks)
+SELECT w.workspace_id, u.word, count(*)
+FROM chunk_words w
+JOIN contents c ON c.workspace_id = w.workspace_id AND c.sha256 = w.content_sha256 AND c.counted
+CROSS JOIN unnest(w.words) AS u (word)
+GROUP BY w.workspace_id, u.word;
+UPDATE workspaces s SET searched_chunks = t.chunks, searched_words = t.words
+FROM (
+    SELECT w.workspace_id, count(*) AS chunks, sum(w.length) AS words
+    FROM chunk_words w
+    JOIN contents c ON c.workspace_id = w.workspace_id AND c.sha256 = w.content_sha256 AND c.counted
+    GROUP BY w.workspace_id
+) t
+WHERE s.id = t.workspace_id;
+ALTER TABLE chunk_words
+    ADD PRIMARY KEY (workspace_id, chunk_id),
+    ADD FOREIGN KEY (workspace_id, chunk_id) REFERENCES chunks (workspace_id, id) ON DELETE CASCADE;
+CREATE INDEX chunk_words_content_idx ON chunk_words (workspace_id, content_sha256);
+CREATE INDEX chunk_words_words_idx ON chunk_words USING gin (words);
+ALTER TABLE chunks DROP COLUMN tsv;
+ALTER TABLE workspaces FORCE ROW LEVEL SECURITY;
+ALTER TABLE documents FORCE ROW LEVEL SECURITY;
+ALTER TABLE versions FORCE ROW LEVEL SECURITY;
+ALTER TABLE contents FORCE ROW LEVEL SECURITY;
+ALTER TABLE chunks FORCE ROW LEVEL SECURITY;
+
+DO $$
+DECLARE
+    tenant_table text;
+BEGIN
+    FOREACH tenant_table IN ARRAY ARRAY['chunk_words', 'word_counts'] LOOP
+        EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', tenant_table);
+        EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', tenant_table);
+        EXECUTE format(
+            'CREATE POLICY workspace_isolation ON %I '
+            'USING (workspace_id = nullif(current_setting(''app.workspace_id'', true), '''')::uuid) '
+            'WITH CHECK (workspace_id = nullif(current_setting(''app.workspace_id'', true), '''')::uuid)',
+            tenant_table
+        );
+        EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %I TO groundeddocs_app', tenant_table);
+        EXECUTE format('GRANT SELECT ON %I TO groundeddocs_auditor', tenant_table);
+    END LOOP;
+END
+$$;
+
+-- As before, and notes the content. The workspace is held first: of two changes that would wait for each other, one
+-- waits for the other here.
+CREATE OR REPLACE FUNCTION set_corpus_term() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    content text;
+    term bit(128);
+BEGIN
+    IF TG_OP = 'UPDATE' OR NEW.current_version_id IS NOT NULL THEN
+        PERFORM 1 FROM workspaces w WHERE w.id = NEW.workspace_id FOR NO KEY UPDATE;
+    END IF;
+    SELECT v.content_sha256 INTO content FROM versions v
+    WHERE v.workspace_id = NEW.workspace_id AND v.id = NEW.current_version_id
+    FOR SHARE;
+    SELECT ('x' || md5(concat_ws(
+        ':', NEW.id, c.sha256, c.parser_version, c.chunker_version, c.embedding_model
+    )))::bit(128) INTO term FROM contents c
+    WHERE c.workspace_id = NEW.workspace_id AND c.sha256 = content
+    FOR SHARE;
+    NEW.corpus_term := coalesce(term, repeat('0', 128)::bit(128));
+    NEW.current_content := content;
+    RETURN NEW;
+END
+$$;
+DROP TRIGGER documents_corpus_term ON documents;
+CREATE TRIGGER documents_corpus_term BEFORE UPDATE ON documents
+    FOR EACH ROW WHEN (
+        (OLD.workspace_id, OLD.id, OLD.current_version_id, OLD.corpus_term, OLD.current_content)
+        IS DISTINCT FROM (NEW.workspace_id, NEW.id, NEW.current_version_id, NEW.corpus_term, NEW.current_content)
+    ) EXECUTE FUNCTION set_corpus_term();
+
+-- As before, and looks for documents only when it has to: progress, and that a content is counted, is written often, and
+-- the join alone reads all documents of a workspace.
+CREATE OR REPLACE FUNCTION touch_documents_of_contents() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT workspace_id, sha256, parser_version, chunker_version, embedding_model FROM after
+        EXCEPT
+        SELECT workspace_id, sha256, parser_version, chunker_version, embedding_model FROM before
+    ) THEN
+        RETURN NULL;
+    END IF;
+    UPDATE documents d SET corpus_term = ~d.corpus_term
+    FROM versions v
+    JOIN (
+        SELECT workspace_id, sha256, parser_version, chunker_version, embedding_model FROM after
+        EXCEPT
+        SELECT workspace_id, sha256, parser_version, chunker_version, embedding_model FROM before
+    ) c ON c.workspace_id = v.workspace_id AND c.sha256 = v.content_sha256
+    WHERE d.workspace_id = v.workspace_id AND d.current_version_id = v.id;
+    RETURN NULL;
+END
+$$;
+
+-- Changes in how many chunks words stand, and how many chunks and words are searched.
+CREATE FUNCTION change_word_counts(
+    workspace uuid, words bigint[], changes bigint[], chunk_change bigint, length_change bigint
+) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    INSERT INTO word_counts AS known (workspace_id, word, chunks)
+    SELECT workspace, g.word, g.change FROM unnest(words, changes) AS g (word, change)
+    WHERE g.change > 0 ORDER BY g.word
+    ON CONFLICT (workspace_id, word) DO UPDATE SET chunks = known.chunks + excluded.chunks;
+    WITH fewer AS MATERIALIZED (
+        SELECT g.word, g.change FROM unnest(words, changes) AS g (word, change) WHERE g.change < 0
+    ), gone AS (
+        DELETE FROM word_counts k USING fewer f
+        WHERE k.workspace_id = workspace AND k.word = f.word AND k.chunks + f.change <= 0
+    )
+    UPDATE word_counts k SET chunks = k.chunks + f.change FROM fewer f
+    WHERE k.workspace_id = workspace AND k.word = f.word AND k.chunks + f.change > 0;
+    UPDATE workspaces
+    SET searched_chunks = searched_chunks + chunk_change, searched_words = searched_words + length_change
+    WHERE id = workspace;
+END
+$$;
+
+-- Adds the words of contents to the counts of their workspace when they have become searched, and takes them away when
+-- they are not any more. Whoever changes what is searched holds the workspace: of two documents that let go of one
+-- content at the same time, the second one waits here and sees that it is the last. A content that somebody writes to is
+-- waited for, too, and its words are read by a statement that begins after that.
+CREATE FUNCTION count_words_of(workspace uuid, touched text[]) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+    searched text[];
+    come text[];
+    gone text[];
+    words bigint[];
+    changes bigint[];
+    chunk_change bigint;
+    length_change bigint;
+BEGIN
+    PERFORM 1 FROM workspaces w WHERE w.id = workspace FOR NO KEY UPDATE;
+    IF NOT FOUND THEN
+        RETURN;  -- it is being deleted, and its counts with it
+    END IF;
+    searched := ARRAY(
+        SELECT d.current_content FROM documents d
+        WHERE d.workspace_id = workspace AND d.current_content = ANY (touched) GROUP BY d.current_content
+    );
+    WITH turned AS (
+        UPDATE contents c SET counted = NOT c.counted
+        WHERE c.workspace_id = workspace AND c.sha256 = ANY (touched)
+          AND c.counted <> (c.sha256 = ANY (searched))
+        RETURNING c.sha256, c.counted
+    )
+    SELECT array_agg(t.sha256) FILTER (WHERE t.counted), array_agg(t.sha256) FILTER (WHERE NOT t.counted)
+    INTO come, gone FROM turned t;
+    IF come IS NULL AND gone IS NULL THEN
+        RETURN;
+    END IF;
+    SELECT coalesce(sum(t.sign), 0), coalesce(sum(t.sign * w.length), 0) INTO chunk_change, length_change
+    FROM (SELECT unnest(come) AS sha256, 1 AS sign UNION ALL SELECT unnest(gone), -1) t
+    JOIN chunk_words w ON w.workspace_id = workspace AND w.content_sha256 = t.sha256;
+    SELECT array_agg(c.word), array_agg(c.change) INTO words, changes
+    FROM (
+        SELECT u.word, sum(t.sign) AS change
+        FROM (SELECT unnest(come) AS sha256, 1 AS sign UNION ALL SELECT unnest(gone), -1) t
+        JOIN chunk_words w ON w.workspace_id = workspace AND w.content_sha256 = t.sha256
+        CROSS JOIN unnest(w.words) AS u (word)
+        GROUP BY u.word
+    ) c;
+    PERFORM change_word_counts(workspace, words, changes, chunk_change, length_change);
+END
+$$;
+
+CREATE FUNCTION count_words_of_documents() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM count_words_of(t.workspace_id, t.contents) FROM (
+        SELECT c.workspace_id, array_agg(c.current_content) AS contents FROM changed c
+        WHERE c.current_content IS NOT NULL GROUP BY c.workspace_id ORDER BY c.workspace_id
+    ) t;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER documents_words_inserted AFTER INSERT ON documents
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_words_of_documents();
+CREATE TRIGGER documents_words_deleted AFTER DELETE ON documents
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_words_of_documents();
+
+CREATE FUNCTION count_words_of_changed_documents() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM count_words_of(t.workspace_id, t.contents) FROM (
+        SELECT c.workspace_id, array_agg(c.current_content) AS contents FROM (
+            (SELECT workspace_id, id, current_content FROM before EXCEPT SELECT workspace_id, id, current_content FROM after)
+            UNION ALL
+            (SELECT workspace_id, id, current_content FROM after EXCEPT SELECT workspace_id, id, current_content FROM before)
+        ) c
+        WHERE c.current_content IS NOT NULL GROUP BY c.workspace_id ORDER BY c.workspace_id
+    ) t;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER documents_words_changed AFTER UPDATE ON documents
+    REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH STATEMENT
+    EXECUTE FUNCTION count_words_of_changed_documents();
+
+-- A content can come after the document that has it, and go before it.
+CREATE FUNCTION count_words_of_new_content() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.counted OR EXISTS (
+        SELECT 1 FROM documents d WHERE d.workspace_id = NEW.workspace_id AND d.current_content = NEW.sha256
+    ) THEN
+        PERFORM count_words_of(NEW.workspace_id, ARRAY[NEW.sha256]);
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER contents_words_inserted AFTER INSERT ON contents
+    FOR EACH ROW EXECUTE FUNCTION count_words_of_new_content();
+
+CREATE FUNCTION forget_words_of_content() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    words bigint[];
+    changes bigint[];
+    chunk_change bigint;
+    length_change bigint;
+BEGIN
+    PERFORM 1 FROM workspaces w WHERE w.id = OLD.workspace_id FOR NO KEY UPDATE;
+    IF FOUND THEN
+        SELECT count(*), coalesce(sum(w.length), 0) INTO chunk_change, length_change
+        FROM chunk_words w WHERE w.workspace_id = OLD.workspace_id AND w.content_sha256 = OLD.sha256;
+        SELECT array_agg(c.word), array_agg(-c.chunks) INTO words, changes
+        FROM (
+            SELECT u.word, count(*) AS chunks FROM chunk_words w CROSS JOIN unnest(w.words) AS u (word)
+            WHERE w.workspace_id = OLD.workspace_id AND w.content_sha256 = OLD.sha256 GROUP BY u.word
+        ) c;
+        PERFORM change_word_counts(OLD.workspace_id, words, changes, -chunk_change, -length_change);
+    END IF;
+    RETURN OLD;
+END
+$$;
+CREATE TRIGGER contents_words_deleted BEFORE DELETE ON contents
+    FOR EACH ROW WHEN (OLD.counted) EXECUTE FUNCTION forget_words_of_content();
+
+-- Words that come or go while their content is searched. Ingestion writes them before; it pays one look at the content,
+-- which it holds.
+CREATE FUNCTION count_changed_words() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    sign integer := TG_ARGV[0];
+    workspace uuid;
+    words bigint[];
+    changes bigint[];
+    chunk_change bigint;
+    length_change bigint;
+BEGIN
+    PERFORM 1 FROM contents c
+    JOIN (SELECT DISTINCT w.workspace_id, w.content_sha256 FROM changed w) t
+        ON c.workspace_id = t.workspace_id AND c.sha256 = t.content_sha256
+    FOR SHARE OF c;
+    FOR workspace, chunk_change, length_change IN
+        SELECT w.workspace_id, sign * count(*), sign * sum(w.length)
+        FROM changed w
+        JOIN contents c ON c.workspace_id = w.workspace_id AND c.sha256 = w.content_sha256 AND c.counted
+        GROUP BY w.workspace_id ORDER BY w.workspace_id
+    LOOP
+        SELECT array_agg(t.word), array_agg(sign * t.chunks) INTO words, changes
+        FROM (
+            SELECT u.word, count(*) AS chunks
+            FROM changed w
+            JOIN contents c ON c.workspace_id = w.workspace_id AND c.sha256 = w.content_sha256 AND c.counted
+            CROSS JOIN unnest(w.words) AS u (word)
+            WHERE w.workspace_id = workspace GROUP BY u.word
+        ) t;
+        PERFORM change_word_counts(workspace, words, changes, chunk_change, length_change);
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER chunk_words_inserted AFTER INSERT ON chunk_words
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_changed_words('1');
+CREATE TRIGGER chunk_words_deleted AFTER DELETE ON chunk_words
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_changed_words('-1');
+CREATE TRIGGER chunk_words_left AFTER UPDATE ON chunk_words
+    REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_changed_words('-1');
+CREATE TRIGGER chunk_words_made AFTER UPDATE ON chunk_words
+    REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION count_changed_words('1');
+
+-- What the search brought for an answer and what became of it, by ids alone: what they stand for is read anew each time.
+-- The counts are those of the asker at that time; unknown for answers from before.
+ALTER TABLE answers
+    ADD COLUMN retrieval jsonb NOT NULL DEFAULT '[]',
+    ADD COLUMN searched_questions text[] NOT NULL DEFAULT '{}',
+    ADD COLUMN absent_identifiers text[] NOT NULL DEFAULT '{}',
+    ADD COLUMN documents_readable integer,
+    ADD COLUMN documents_ready integer;
