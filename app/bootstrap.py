@@ -113,7 +113,9 @@ def compose_services(
     pending = PendingBlobs(database, blobs)
     app = queue_app(settings.database_url.get_secret_value())
     queue = JobQueue(app)
-    retrieval = RetrievalService(database, embedders, max_query_characters=settings.max_question_characters)
+    retrieval = RetrievalService(
+        database, embedders, max_query_characters=settings.max_question_characters, reranker=reranker
+    )
     return Services(
         settings=settings,
         database=database,

@@ -17,6 +17,7 @@ from app.answering.questions import read_question
 from app.answering.reader import ExtractiveReader
 from app.answering.thresholds import load_thresholds
 from app.bootstrap import Services
+from app.retrieval.context import ContextSettings, choose
 from evals.environment import running_services
 from evals.fitting import Example, fit_answers, fit_rank, fit_threshold
 from evals.formats import LabelledQuestion, LabelledSet, read_sets
@@ -24,7 +25,7 @@ from evals.loading import LoadedSet, load, progress, with_one_name
 from evals.matching import Found, holds_evidence
 from evals.splits import in_half
 
-_PASSAGES = 8
+_CONTEXT = ContextSettings()
 
 
 def main() -> None:
@@ -87,8 +88,9 @@ def _is_fit_for_tuning(question: LabelledQuestion) -> bool:
 async def _example(
     services: Services, reader: ExtractiveReader, loaded: LoadedSet, question: LabelledQuestion
 ) -> Example:
-    passages = await services.retrieval.search(loaded.scope, question.text, _PASSAGES)
-    judged = await reader.judge(read_question(question.text), passages)
+    found = await services.retrieval.search(loaded.scope, question.text, _CONTEXT.candidates)
+    context = choose(question.text, found.passages, _CONTEXT)
+    judged = await reader.judge(read_question(question.text), context.passages)
     sentences = [each for each in judged if not each.candidate.is_item]
     right = tuple(
         holds_evidence(Found(loaded.files[each.candidate.passage.content_sha256], each.candidate.text), question)

@@ -55,7 +55,7 @@ async def ask_all(services: Services, loaded: LoadedSet, questions: Sequence[Lab
 
 async def _ask(services: Services, loaded: LoadedSet, raw: LabelledQuestion) -> Outcome:
     question = with_one_name(loaded, raw)
-    passages = await services.retrieval.search(loaded.scope, question.text, _DEPTH)
+    passages = (await services.retrieval.search(loaded.scope, question.text, _DEPTH)).passages
     found = [_found(loaded, passage) for passage in passages]
     started = time.perf_counter()
     answer = await services.answering.answer(loaded.scope, Ask(question.text))

@@ -1,50 +1,59 @@
 """Settings of the fusion of arms. The fusion itself runs in `queries/hybrid.sql`."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class FusionSettings:
     """Weights and limits of one search.
 
-    A passage scores the sum of `weight / (rrf_k + rank)` over the arms that found it (reciprocal rank fusion,
-    Cormack et al. 2009, which also names 60 as k).
+    A passage scores the sum of `weight / (k + rank)` over the arms that found it (reciprocal rank fusion, Cormack et
+    al. 2009, which also names 60 as k).
 
     Attributes:
-        identifier_weight: Weight of exact identifiers; above the sum of the others, since a number is never a synonym.
+        identifier_weight: Weight of exact identifiers. With its k, the first rank counts three times as much as that of
+            another arm, and twice as much as the second: a number is never a synonym.
         keyword_weight: Weight of words.
         vector_weight: Weight of meaning.
         name_weight: Added, as if ranked first, for each identifier of the question in the document's name.
         rrf_k: Flattens the differences between high ranks.
+        identifier_k: The same for identifiers, whose ranks are steps: the clause itself comes before what refers to it.
         arm_limit: Passages that each arm brings.
         max_lexemes: Words of a question that the keyword arm reads; keeps a pasted page from scanning all.
-        text_search: Postgres text search configuration; the one that chunks were indexed with.
+        k1: How much a word that is repeated in a passage adds (BM25; 1.2 is usual).
+        b: How much the length of a passage counts, from 0 to 1 (BM25; 0.75 is usual).
+        postings_limit: Passages that the rarest words of a question may stand in, in all, to be looked at; commoner
+            words only score what those have found. The rarest one is always looked at.
+        candidate_limit: Passages that are scored by all words.
     """
 
-    identifier_weight: float = 3.0
-    keyword_weight: float = 0.7
+    identifier_weight: float = 0.05
+    keyword_weight: float = 1.0
     vector_weight: float = 1.0
     name_weight: float = 1.0
     rrf_k: int = 60
+    identifier_k: int = 0
     arm_limit: int = 50
     max_lexemes: int = 48
-    text_search: str = "english"
+    k1: float = 1.2
+    b: float = 0.75
+    postings_limit: int = 4_000
+    candidate_limit: int = 400
 
     def __post_init__(self) -> None:
         weights = (self.identifier_weight, self.keyword_weight, self.vector_weight, self.name_weight)
-        if min(weights) < 0 or min(self.rrf_k, self.arm_limit, self.max_lexemes) < 1:
-            raise ValueError("weights must not be negative, k and limits must be at least 1")
+        limits = (
+            self.rrf_k,
+            self.identifier_k + 1,
+            self.arm_limit,
+            self.max_lexemes,
+            self.postings_limit,
+            self.candidate_limit,
+        )
+        if min(*weights, self.k1) < 0 or min(limits) < 1 or not 0 <= self.b <= 1:
+            raise ValueError("weights and k1 must not be negative, limits must be at least 1, b is from 0 to 1")
 
-    def parameters(self) -> Mapping[str, float | str]:
+    def parameters(self) -> Mapping[str, float]:
         """Return the settings under the names that the SQL binds."""
-        return {
-            "identifier_weight": self.identifier_weight,
-            "keyword_weight": self.keyword_weight,
-            "vector_weight": self.vector_weight,
-            "name_weight": self.name_weight,
-            "rrf_k": self.rrf_k,
-            "arm_limit": self.arm_limit,
-            "max_lexemes": self.max_lexemes,
-            "text_search": self.text_search,
-        }
+        return asdict(self)

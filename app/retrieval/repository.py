@@ -21,9 +21,16 @@ _LONGEST_PREFIX = 16
 
 @dataclass(frozen=True, slots=True)
 class HybridQuery:
-    """A question in the forms that the three arms read."""
+    """A question in the forms that the three arms read.
 
-    text: str
+    Attributes:
+        words: Its text as the words of chunks were taken from theirs.
+        identifiers: Every form of every identifier.
+        vector: Its unit vector; shape `(dimension,)`.
+        model: The model that made it.
+    """
+
+    words: str
     identifiers: Sequence[str]
     vector: Vectors
     model: str
@@ -38,15 +45,24 @@ async def find_passages(
         {
             **_reader(scope),
             **settings.parameters(),
-            "question": query.text,
-            "identifiers": list(query.identifiers),
-            "identifier_numbers": _numbers(query.identifiers),
+            "question": query.words,
+            **_identifiers(query.identifiers),
             "embedding": _vector_literal(query.vector),
             "model": query.model,
             "result_limit": limit,
         },
     )
     return tuple(_found(row) for row in rows)
+
+
+async def absent_identifiers(
+    session: AsyncSession, scope: WorkspaceScope, identifiers: Sequence[str]
+) -> tuple[str, ...]:
+    """Return those identifiers, of each its first form, that no document of this reader holds in any form."""
+    if not identifiers:
+        return ()
+    found = await session.scalars(load_sql(_QUERIES, "absent"), {**_reader(scope), **_identifiers(identifiers)})
+    return tuple(identifiers[number] for number in found)
 
 
 async def find_chunk(session: AsyncSession, scope: WorkspaceScope, chunk_id: ChunkId) -> Passage | None:
@@ -70,6 +86,10 @@ async def read_serving_model(session: AsyncSession, scope: WorkspaceScope) -> st
 
 def _reader(scope: WorkspaceScope) -> dict[str, object]:
     return {"workspace_id": scope.workspace_id, "user_id": scope.user_id}
+
+
+def _identifiers(identifiers: Sequence[str]) -> dict[str, object]:
+    return {"identifiers": list(identifiers), "identifier_numbers": _numbers(identifiers)}
 
 
 def _numbers(identifiers: Sequence[str]) -> list[int]:
@@ -102,6 +122,7 @@ def _passage(row: Row[Any], score: float = 0.0, arms: ArmRanks | None = None, si
         document_name=row.document_name,
         version_id=row.version_id,
         content_sha256=row.content_sha256,
+        ordinal=row.ordinal,
         page_start=row.page_start,
         page_end=row.page_end,
         start=row.start_offset,
@@ -109,6 +130,7 @@ def _passage(row: Row[Any], score: float = 0.0, arms: ArmRanks | None = None, si
         text=row.text,
         heading=row.heading,
         pages=tuple(PageStart(row.page_start + n, offset) for n, offset in enumerate(row.page_offsets)),
+        token_count=row.token_count,
         score=score,
         arms=arms or ArmRanks(),
         similarity=similarity,

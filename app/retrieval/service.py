@@ -3,14 +3,17 @@
 from app.core.errors import InvalidRequestError, NotFoundError
 from app.core.identifiers import extract_identifiers
 from app.core.ids import ChunkId
+from app.core.languages import searchable
 from app.core.tenancy import WorkspaceScope
 from app.db.session import Database
 from app.llm.embedders import Embedders
-from app.llm.types import Embedder
+from app.llm.reranking import NullReranker
+from app.llm.types import Embedder, Reranker
 from app.retrieval import repository
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
-from app.retrieval.types import CorpusState, Passage
+from app.retrieval.reranking import MOST_RERANKED, PassageReranker
+from app.retrieval.types import CorpusState, Passage, SearchResult
 
 
 class RetrievalService:
@@ -22,15 +25,17 @@ class RetrievalService:
         embedders: Embedders,
         *,
         max_query_characters: int,
+        reranker: Reranker | None = None,
         settings: FusionSettings | None = None,
     ) -> None:
         self._database = database
         self._embedders = embedders
         self._max_query_characters = max_query_characters
+        self._reranker = PassageReranker(reranker or NullReranker())
         self._settings = settings or FusionSettings()
 
-    async def search(self, scope: WorkspaceScope, query: str, limit: int = 8) -> tuple[Passage, ...]:
-        """Return the passages that a question is about, best first.
+    async def search(self, scope: WorkspaceScope, query: str, limit: int = 8) -> SearchResult:
+        """Return the passages that a question is about, best first, and what no document holds.
 
         Args:
             scope: Whose documents are searched, and for whom.
@@ -46,9 +51,13 @@ class RetrievalService:
             raise InvalidRequestError(f"The query is longer than {self._max_query_characters} characters.")
         embedder = await self._serving(scope)
         vector = await embedder.embed_query(text)  # between transactions: no connection waits for a model
-        hybrid = HybridQuery(text, extract_identifiers(text), vector, embedder.model_id)
+        hybrid = HybridQuery(searchable(text), extract_identifiers(text), vector, embedder.model_id)
         async with self._database.workspace(scope) as session:
-            return await repository.find_passages(session, scope, hybrid, self._settings, limit)
+            most = max(limit, MOST_RERANKED)
+            passages = await repository.find_passages(session, scope, hybrid, self._settings, most)
+            absent = await repository.absent_identifiers(session, scope, hybrid.identifiers)
+        passages = await self._reranker.rerank(text, passages)
+        return SearchResult(passages[:limit], absent)
 
     async def _serving(self, scope: WorkspaceScope) -> Embedder:
         """Return the model that all of the workspace's passages have vectors of.

@@ -27,9 +27,11 @@ class Passage:
     """One chunk under the name by which this reader may cite it.
 
     Attributes:
+        ordinal: Its place among the chunks of its content, from 0.
         start: Offset of `text` in the canonical text of the version, in characters.
         end: Offset after its last character: `version_text[start:end] == text`.
         pages: The pages that the passage touches, in order.
+        token_count: Its length in tokens of the local embedder.
         score: Fused score; comparable only within one search, 0 for a passage fetched by its id.
         arms: Which arms found it.
         similarity: Cosine of the question's and the passage's vectors, from -1 to 1.
@@ -40,6 +42,7 @@ class Passage:
     document_name: str
     version_id: VersionId
     content_sha256: str
+    ordinal: int
     page_start: int
     page_end: int
     start: int
@@ -47,9 +50,24 @@ class Passage:
     text: str
     heading: str
     pages: tuple[PageStart, ...]
+    token_count: int
     score: float = 0.0
     arms: ArmRanks = ArmRanks()
     similarity: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SearchResult:
+    """What was found for one question.
+
+    Attributes:
+        passages: Best first.
+        absent_identifiers: Identifiers of the question, in its order, that no document of this reader holds in text,
+            headings or name: evidence that there is no answer.
+    """
+
+    passages: tuple[Passage, ...]
+    absent_identifiers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

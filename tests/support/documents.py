@@ -76,7 +76,7 @@ class Shelf:
 
     async def found(self, scope: WorkspaceScope, query: str) -> set[str]:
         """Return the names of the documents that a search finds passages of."""
-        return {passage.document_name for passage in await self.services.retrieval.search(scope, query)}
+        return {passage.document_name for passage in (await self.services.retrieval.search(scope, query)).passages}
 
     async def jobs(self, scope: WorkspaceScope) -> Sequence[Mapping[str, Any]]:
         """Return the jobs of a workspace, oldest first."""

@@ -2,8 +2,8 @@
 -- Chunks are stored batch by batch before their content is ready; until then they do not exist for anyone.
 -- The version that is current comes first, then the oldest document.
 
-SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, v.id AS version_id, c.content_sha256,
-       c.page_start, c.page_end, c.start_offset, c.end_offset, c.text, c.heading,
+SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, v.id AS version_id, c.content_sha256, c.ordinal,
+       c.page_start, c.page_end, c.start_offset, c.end_offset, c.text, c.heading, c.token_count,
        ARRAY(
            SELECT p.start_offset FROM pages p
            WHERE p.workspace_id = :workspace_id AND p.content_sha256 = c.content_sha256

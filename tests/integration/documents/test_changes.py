@@ -54,7 +54,7 @@ async def test_restricting_hides_a_document_from_others_at_once_and_everywhere(
 ) -> None:
     _, member = await tenants.member(tenant)
     made = await shelf.add(tenant.scope, "a.txt", prose("the lighthouse"))
-    (passage, *_) = await shelf.services.retrieval.search(member, "lighthouse")
+    (passage, *_) = (await shelf.services.retrieval.search(member, "lighthouse")).passages
     documents, retrieval = shelf.services.documents, shelf.services.retrieval
     view = await documents.change(tenant.scope, made.document_id, RESTRICT)
     assert view.visibility is Visibility.RESTRICTED

@@ -51,7 +51,7 @@ async def test_a_new_version_replaces_the_old_at_the_moment_it_is_ready(shelf: S
     assert second.version_id != first.version_id
 
     async def found(word: str) -> list[str]:
-        passages = await shelf.services.retrieval.search(tenant.scope, word)
+        passages = (await shelf.services.retrieval.search(tenant.scope, word)).passages
         return [passage.text for passage in passages if word in passage.text]
 
     assert len(await found("heliotrope")) == 1
@@ -82,7 +82,7 @@ async def test_the_same_bytes_under_another_name_are_listed_twice_and_found_once
     other = await shelf.upload(tenant.scope, "two.txt", data)
     assert (other.outcome, other.status) == (Outcome.SAME_CONTENT, Status.READY)
     assert {view.name for view in await shelf.listed(tenant.scope)} == {"one.txt", "two.txt"}
-    passages = await shelf.services.retrieval.search(tenant.scope, "zeppelin")
+    passages = (await shelf.services.retrieval.search(tenant.scope, "zeppelin")).passages
     assert len({passage.chunk_id for passage in passages}) == len(passages) == chunks
     assert {passage.document_name for passage in passages} == {"one.txt"}
     assert await shelf.count(tenant.scope, Chunk) == chunks
@@ -97,7 +97,7 @@ async def test_going_back_to_earlier_bytes_goes_back_to_their_version(shelf: She
     assert (third.outcome, third.status) == (Outcome.NEW_VERSION, Status.READY)
     assert third.version_id == first.version_id
     assert await shelf.count(tenant.scope, Version) == 2
-    passages = await shelf.services.retrieval.search(tenant.scope, "version a pump")
+    passages = (await shelf.services.retrieval.search(tenant.scope, "version a pump")).passages
     assert {passage.version_id for passage in passages} == {first.version_id}
 
 
@@ -107,7 +107,7 @@ async def test_an_older_version_that_is_ready_late_does_not_replace_a_newer_one(
     await shelf.upload(tenant.scope, "doc.txt", b)
     back = await shelf.upload(tenant.scope, "doc.txt", a)
     await shelf.process(tenant.scope, b)
-    passages = await shelf.services.retrieval.search(tenant.scope, "pump")
+    passages = (await shelf.services.retrieval.search(tenant.scope, "pump")).passages
     assert {passage.version_id for passage in passages} == {back.version_id}
 
 
@@ -304,9 +304,9 @@ async def test_fifty_names_of_the_same_bytes_at_once_are_one_content_and_one_job
     assert await shelf.count(tenant.scope, PendingBlob) == 0
     await shelf.process(tenant.scope, data)
     assert {view.status for view in await shelf.listed(tenant.scope)} == {Status.READY}
-    assert len({passage.chunk_id for passage in await shelf.services.retrieval.search(tenant.scope, "crowd")}) == (
-        await shelf.count(tenant.scope, Chunk)
-    )
+    assert len(
+        {passage.chunk_id for passage in (await shelf.services.retrieval.search(tenant.scope, "crowd")).passages}
+    ) == (await shelf.count(tenant.scope, Chunk))
 
 
 async def test_many_uploads_of_a_file_that_fails_leave_one_of_each(shelf: Shelf, tenant: Tenant) -> None:
@@ -329,7 +329,7 @@ async def test_many_uploads_of_a_file_that_fails_leave_one_of_each(shelf: Shelf,
 async def test_an_old_version_stays_readable_behind_old_citations(shelf: Shelf, tenant: Tenant) -> None:
     old, new = prose("the heliotrope"), prose("the marigold")
     first = await shelf.add(tenant.scope, "plants.txt", old)
-    (cited, *_) = await shelf.services.retrieval.search(tenant.scope, "heliotrope")
+    (cited, *_) = (await shelf.services.retrieval.search(tenant.scope, "heliotrope")).passages
     await shelf.add(tenant.scope, "plants.txt", new)
     documents = shelf.services.documents
     content = await documents.content(tenant.scope, first.document_id, first.version_id)

@@ -74,7 +74,9 @@ async def test_new_uploads_get_vectors_of_the_model_that_serves(
     await shelf.upload(tenant.scope, "b.txt", b"The valve is shut.")
     assert isinstance(await moving.ingestion.run(tenant.scope, digest(b"The valve is shut.")), Finished)
     assert await models_of(shelf, tenant.scope) == {"hash-384": 2}
-    assert {passage.document_name for passage in await moving.retrieval.search(tenant.scope, "valve")} >= {"b.txt"}
+    assert {passage.document_name for passage in (await moving.retrieval.search(tenant.scope, "valve")).passages} >= {
+        "b.txt"
+    }
 
 
 async def test_a_workspace_changes_over_at_once_and_loses_the_old_vectors_later(
@@ -96,11 +98,11 @@ async def test_a_workspace_changes_over_at_once_and_loses_the_old_vectors_later(
     assert await moving.reembedding.run(tenant.scope) is None
     assert await moving.reembedding.remove_old_vectors(tenant.scope) == 100
     assert await models_of(shelf, tenant.scope) == {"other-128": 100}
-    assert len(await moving.retrieval.search(tenant.scope, QUESTION)) == 8
+    assert len((await moving.retrieval.search(tenant.scope, QUESTION)).passages) == 8
     # The neighbour is as it was.
     assert await models_of(shelf, other.scope) == {"hash-384": 100}
     assert await model_of(services, other.scope) == "hash-384"
-    assert len(await moving.retrieval.search(other.scope, QUESTION)) == 8
+    assert len((await moving.retrieval.search(other.scope, QUESTION)).passages) == 8
 
 
 async def test_a_member_is_told_of_the_change_by_what_they_may_read(
@@ -125,7 +127,7 @@ async def test_questions_during_the_change_are_always_answered_and_never_mix_two
     async def ask() -> None:
         nonlocal asked
         while not done.is_set():
-            passages = await moving.retrieval.search(tenant.scope, QUESTION)
+            passages = (await moving.retrieval.search(tenant.scope, QUESTION)).passages
             assert len(passages) == 8
             assert all(passage.document_name == "book.md" for passage in passages)
             asked += 1
@@ -162,7 +164,7 @@ async def test_a_crash_at_any_transaction_leaves_a_workspace_that_answers(
         try:
             ended = isinstance(await dying.run(tenant.scope), Reembedded)
         except ProcessGoneError:
-            assert len(await moving.retrieval.search(tenant.scope, QUESTION)) == 8
+            assert len((await moving.retrieval.search(tenant.scope, QUESTION)).passages) == 8
             await moving.reembedding.run(tenant.scope)
         assert await models_of(shelf, tenant.scope) == {"hash-384": 100, "other-128": 100}
         assert await model_of(services, tenant.scope) == "other-128"
@@ -188,7 +190,7 @@ async def test_a_content_that_becomes_ready_meanwhile_is_not_left_without_vector
 
     process = Moving(services, Slow())
     assert await process.reembedding.run(tenant.scope) == Reembedded("other-128", 101)
-    found = await process.retrieval.search(tenant.scope, late.decode())
+    found = (await process.retrieval.search(tenant.scope, late.decode())).passages
     assert "late.txt" in {passage.document_name for passage in found}
 
 
@@ -225,7 +227,7 @@ async def test_a_passage_without_a_vector_of_the_new_model_keeps_the_old_one_ser
     with pytest.raises(UnavailableError, match="page 1 "):
         await process.reembedding.run(tenant.scope)
     assert await model_of(services, tenant.scope) == "hash-384"
-    assert len(await process.retrieval.search(tenant.scope, QUESTION)) == 8
+    assert len((await process.retrieval.search(tenant.scope, QUESTION)).passages) == 8
 
 
 async def test_a_document_that_is_deleted_meanwhile_stops_nothing(

@@ -46,10 +46,10 @@ async def test_documents_stay_searchable_by_the_model_that_embedded_them(
 ) -> None:
     by_server = composed(services, Embedders(HashEmbedder(), models.embedder(MODEL, 16), models))
     await Corpus(by_server.documents, by_server.ingestion).add(scope, "valves.txt", "\n\n".join(SENTENCES))
-    first = await by_server.retrieval.search(scope, "Who opens valve 7?")
+    first = (await by_server.retrieval.search(scope, "Who opens valve 7?")).passages
     assert first
     local_again = composed(services, Embedders(HashEmbedder(), None, models))
-    assert await local_again.retrieval.search(scope, "Who opens valve 7?") == first
+    assert (await local_again.retrieval.search(scope, "Who opens valve 7?")).passages == first
 
 
 async def test_a_text_that_the_server_refuses_fails_its_document_with_a_reason_and_no_other(

@@ -31,7 +31,7 @@ def texts(passages: tuple[Passage, ...]) -> list[str]:
 
 
 async def test_the_passage_that_a_question_is_about_comes_first(retrieval: RetrievalService, tenant: Tenant) -> None:
-    found = await retrieval.search(tenant.scope, "Who opened the bridge?")
+    found = (await retrieval.search(tenant.scope, "Who opened the bridge?")).passages
     assert texts(found)[0] == BRIDGE
     assert found[0].arms.keyword == 1
     assert found[0].arms.vector == 1
@@ -41,7 +41,7 @@ async def test_the_passage_that_a_question_is_about_comes_first(retrieval: Retri
 
 async def test_an_exact_identifier_beats_its_neighbour(retrieval: RetrievalService, tenant: Tenant) -> None:
     for wanted, text in (("T3410", TIMER), ("T3411", OTHER_TIMER)):
-        found = await retrieval.search(tenant.scope, f"When does {wanted} run after the attach request?")
+        found = (await retrieval.search(tenant.scope, f"When does {wanted} run after the attach request?")).passages
         assert texts(found)[0] == text
         assert found[0].arms.identifier == 1
         assert all(passage.arms.identifier is None for passage in found[1:])
@@ -53,14 +53,14 @@ async def test_a_number_in_the_name_of_a_document_prefers_that_document(
     scope = (await tenants.workspace()).scope
     await corpus.add(scope, "Rules 3.0.pdf.txt", "2.13 Verify that keys are kept in a safe.")
     await corpus.add(scope, "Rules 3.0.1.txt", "2.13 Verify that keys are kept in a safe, as in 3.0 and before.")
-    found = await retrieval.search(scope, "What does 2.13 of Rules 3.0.1 say?")
+    found = (await retrieval.search(scope, "What does 2.13 of Rules 3.0.1 say?")).passages
     assert found[0].document_name == "Rules 3.0.1.txt"
 
 
 async def test_offsets_of_a_passage_stand_in_its_page(
     services: Services, retrieval: RetrievalService, tenant: Tenant
 ) -> None:
-    (passage, *_) = await retrieval.search(tenant.scope, "ferry across the lake")
+    (passage, *_) = (await retrieval.search(tenant.scope, "ferry across the lake")).passages
     page = await services.documents.page(tenant.scope, passage.document_id, passage.page_start, passage.version_id)
     start = passage.start - passage.pages[0].offset
     assert page.text[start : start + len(passage.text)] == passage.text
@@ -70,10 +70,10 @@ async def test_another_workspace_never_appears(
     retrieval: RetrievalService, tenants: Tenants, corpus: Corpus, tenant: Tenant
 ) -> None:
     other = await tenants.workspace()
-    assert await retrieval.search(other.scope, "Who opened the bridge?") == ()
+    assert (await retrieval.search(other.scope, "Who opened the bridge?")).passages == ()
     await corpus.add(other.scope, "bridge.txt", BRIDGE)
-    found = await retrieval.search(other.scope, "Who opened the bridge?")
-    mine = await retrieval.search(tenant.scope, "Who opened the bridge?")
+    found = (await retrieval.search(other.scope, "Who opened the bridge?")).passages
+    mine = (await retrieval.search(tenant.scope, "Who opened the bridge?")).passages
     assert texts(found) == [BRIDGE]
     assert {each.document_id for each in found}.isdisjoint(each.document_id for each in mine)
 
@@ -84,9 +84,9 @@ async def test_a_restricted_document_is_found_by_whom_it_was_granted_only(
     tenant = await tenants.workspace()
     _, member = await tenants.member(tenant)
     await corpus.add(member, "secret.txt", "The merger with Nordwind is planned for May.", Visibility.RESTRICTED)
-    found = await retrieval.search(member, "When is the merger planned?")
+    found = (await retrieval.search(member, "When is the merger planned?")).passages
     assert len(found) == 1
-    assert await retrieval.search(tenant.scope, "When is the merger planned?") == ()
+    assert (await retrieval.search(tenant.scope, "When is the merger planned?")).passages == ()
     with pytest.raises(NotFoundError):
         await retrieval.chunk(tenant.scope, found[0].chunk_id)
     state = await retrieval.corpus_state(tenant.scope)
@@ -98,9 +98,9 @@ async def test_a_replaced_version_is_not_searched_but_its_chunk_stays_readable(
 ) -> None:
     scope = (await tenants.workspace()).scope
     await corpus.add(scope, "fees.txt", "The yearly fee is forty euro.")
-    (old,) = await retrieval.search(scope, "yearly fee")
+    (old,) = (await retrieval.search(scope, "yearly fee")).passages
     await corpus.add(scope, "fees.txt", "The yearly fee is fifty euro.")
-    (new,) = await retrieval.search(scope, "yearly fee")
+    (new,) = (await retrieval.search(scope, "yearly fee")).passages
     assert texts((new,)) == ["The yearly fee is fifty euro."]
     kept = await retrieval.chunk(scope, old.chunk_id)
     assert (kept.text, kept.version_id, kept.pages) == (old.text, old.version_id, old.pages)
@@ -113,7 +113,7 @@ async def test_a_version_that_is_not_ready_leaves_the_old_one_in_place(
     await corpus.add(scope, "fees.txt", "The yearly fee is forty euro.")
     before = await retrieval.corpus_state(scope)
     await corpus.add(scope, "fees.txt", "The yearly fee is sixty euro.", process=False)
-    assert texts(await retrieval.search(scope, "yearly fee")) == ["The yearly fee is forty euro."]
+    assert texts((await retrieval.search(scope, "yearly fee")).passages) == ["The yearly fee is forty euro."]
     state = await retrieval.corpus_state(scope)
     assert (state.documents_readable, state.documents_ready, state.documents_in_progress) == (1, 1, 1)
     assert state.corpus_version == before.corpus_version
@@ -125,7 +125,7 @@ async def test_the_same_content_under_two_names_comes_once_under_the_oldest(
     scope = (await tenants.workspace()).scope
     await corpus.add(scope, "first.txt", BRIDGE)
     await corpus.add(scope, "second.txt", BRIDGE)
-    found = await retrieval.search(scope, "Who opened the bridge?")
+    found = (await retrieval.search(scope, "Who opened the bridge?")).passages
     assert [passage.document_name for passage in found] == ["first.txt"]
 
 
@@ -136,7 +136,7 @@ async def test_the_same_content_is_found_under_the_name_that_the_reader_may_know
     _, member = await tenants.member(tenant)
     await corpus.add(member, "hidden name.txt", BRIDGE, Visibility.RESTRICTED)
     await corpus.add(tenant.scope, "open name.txt", BRIDGE)
-    found = await retrieval.search(tenant.scope, "Who opened the bridge?")
+    found = (await retrieval.search(tenant.scope, "Who opened the bridge?")).passages
     assert [passage.document_name for passage in found] == ["open name.txt"]
     assert (await retrieval.chunk(tenant.scope, found[0].chunk_id)).document_name == "open name.txt"
 
@@ -150,15 +150,15 @@ async def test_vectors_of_another_model_are_not_searched(services: Services, ten
 async def test_a_question_of_stop_words_is_answered_by_the_vector_arm(
     retrieval: RetrievalService, tenant: Tenant
 ) -> None:
-    found = await retrieval.search(tenant.scope, "what is it that was, and where?")
+    found = (await retrieval.search(tenant.scope, "what is it that was, and where?")).passages
     assert len(found) == 4
     assert all(passage.arms.keyword is None and passage.arms.vector for passage in found)
 
 
 async def test_the_limit_holds_and_the_order_is_stable(retrieval: RetrievalService, tenant: Tenant) -> None:
-    all_found = await retrieval.search(tenant.scope, "attach request timer", 4)
+    all_found = (await retrieval.search(tenant.scope, "attach request timer", 4)).passages
     assert len(all_found) == 4
-    assert await retrieval.search(tenant.scope, "attach request timer", 2) == all_found[:2]
+    assert (await retrieval.search(tenant.scope, "attach request timer", 2)).passages == all_found[:2]
     assert [each.score for each in all_found] == sorted((each.score for each in all_found), reverse=True)
 
 
@@ -168,7 +168,7 @@ async def test_the_limit_holds_and_the_order_is_stable(retrieval: RetrievalServi
      "橋は", "\u202eegdirb", "\ud800", "\x00", "{}", "NaN", "x" * 4_000, "the " * 1_000, "1.1.1.1 " * 200],
 )  # fmt: skip
 async def test_signs_of_query_languages_are_only_text(retrieval: RetrievalService, tenant: Tenant, query: str) -> None:
-    assert len(await retrieval.search(tenant.scope, query)) == 4
+    assert len((await retrieval.search(tenant.scope, query)).passages) == 4
 
 
 async def test_a_thousand_random_questions_always_find_all_there_is(
@@ -188,7 +188,7 @@ async def test_a_thousand_random_questions_always_find_all_there_is(
     questions: list[str] = []
     draw()
     for question in questions:
-        assert len(await retrieval.search(tenant.scope, question)) == 4, ascii(question)
+        assert len((await retrieval.search(tenant.scope, question)).passages) == 4, ascii(question)
 
 
 async def test_an_unknown_chunk_is_not_found(retrieval: RetrievalService, tenant: Tenant) -> None:
@@ -199,7 +199,7 @@ async def test_an_unknown_chunk_is_not_found(retrieval: RetrievalService, tenant
 async def test_a_chunk_of_another_workspace_is_not_found(
     retrieval: RetrievalService, tenants: Tenants, tenant: Tenant
 ) -> None:
-    (passage, *_) = await retrieval.search(tenant.scope, "bridge")
+    (passage, *_) = (await retrieval.search(tenant.scope, "bridge")).passages
     stranger = (await tenants.workspace()).scope
     with pytest.raises(NotFoundError):
         await retrieval.chunk(stranger, passage.chunk_id)

@@ -25,6 +25,7 @@ def passage(
         document_name=name,
         version_id=VersionId(uuid5(_SPACE, "version " + name)),
         content_sha256="0" * 64,
+        ordinal=0,
         page_start=pages[0].number,
         page_end=pages[-1].number,
         start=start,
@@ -32,6 +33,7 @@ def passage(
         text=text,
         heading=heading,
         pages=pages,
+        token_count=len(text.split()),
         arms=arms or ArmRanks(vector=1),
         similarity=similarity,
     )

@@ -10,11 +10,24 @@ from app.retrieval.service import clean_query
 
 def test_an_exact_identifier_outweighs_the_other_arms_together() -> None:
     settings = FusionSettings()
-    assert settings.identifier_weight > settings.keyword_weight + settings.vector_weight
+    others = (settings.keyword_weight + settings.vector_weight) / (settings.rrf_k + 1)
+    assert settings.identifier_weight / (settings.identifier_k + 1) > others
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"keyword_weight": -0.1}, {"vector_weight": -1.0}, {"rrf_k": 0}, {"arm_limit": 0}, {"max_lexemes": 0}]
+    "wrong",
+    [
+        {"keyword_weight": -0.1},
+        {"vector_weight": -1.0},
+        {"rrf_k": 0},
+        {"arm_limit": 0},
+        {"max_lexemes": 0},
+        {"identifier_k": -1},
+        {"b": 1.5},
+        {"k1": -0.5},
+        {"postings_limit": 0},
+        {"candidate_limit": 0},
+    ],
 )
 def test_settings_that_make_no_ranking_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="must"):
