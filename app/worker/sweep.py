@@ -35,8 +35,8 @@ _OF_OTHER_MODELS = text(
     "AND j.status IN ('todo', 'doing'))"
 )
 _NOBODY = UserId(UUID(int=0))
-_JITTER = 0.25
-"""Workers that were started together look at different times."""
+JITTER = 0.25
+"""Workers that were started together look at different times: up to this share earlier or later."""
 
 
 async def sweep_forever(services: Services, app: procrastinate.App, timing: WorkerTiming) -> None:
@@ -47,7 +47,7 @@ async def sweep_forever(services: Services, app: procrastinate.App, timing: Work
             log.warning("sweep.found", **found)
         async with _trouble_noted("depths"):
             await _note_depths(services)
-        spread = random.uniform(1 - _JITTER, 1 + _JITTER)  # noqa: S311  (nothing to guess)
+        spread = random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311  (nothing to guess)
         await asyncio.sleep(timing.sweep_every.total_seconds() * spread)
 
 

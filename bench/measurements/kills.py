@@ -7,6 +7,7 @@ over each time and goes on. At the end of a round the passages must be those of 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
 
+from app.worker.sweep import JITTER
 from bench.composition import TIMING, open_services, settings_of
 from bench.embedder import HashEmbedder
 from bench.figures import Figure, at_least, at_most, exactly
@@ -27,7 +28,8 @@ from bench.runs import Measured, Options
 from bench.servers import running_servers
 from bench.shelf import Draft, drafts, new_scope, shelve
 
-_POLL_SECONDS = (TIMING.sweep_every + TIMING.poll_every).total_seconds()
+_POLL_SECONDS = (TIMING.sweep_every * (1 + JITTER) + TIMING.poll_every).total_seconds()
+"""The longest that a sweep, and then a look at the queue, can let one wait."""
 
 
 async def measure(options: Options) -> Measured:
@@ -75,7 +77,7 @@ def _watched(tally: Tally) -> list[Figure]:
 
 
 def _recovered(tally: Tally) -> list[Figure]:
-    note = f"sweep and poll {_POLL_SECONDS:g} s"
+    note = f"longest distance of two sweeps, and poll: {_POLL_SECONDS:g} s"
     return [
         Figure("from a kill until all that it interrupted can be claimed", tuple(tally.freed), "s"),
         Figure(

@@ -15,7 +15,12 @@ async def empty(urls: DatabaseUrls) -> None:
     async with engine.begin() as connection:
         await connection.execute(sa.text("TRUNCATE procrastinate_jobs, procrastinate_workers CASCADE"))
         await connection.execute(sa.text("UPDATE workspaces SET embedding_model = '' WHERE embedding_model <> ''"))
-        await connection.execute(sa.text("UPDATE contents SET updated_at = now(), lease_until = NULL"))
+        await connection.execute(
+            sa.text(
+                "UPDATE contents SET status = 'failed', reason = 'internal', lease_until = NULL "
+                "WHERE status NOT IN ('ready', 'failed')"
+            )
+        )
     await engine.dispose()
 
 
