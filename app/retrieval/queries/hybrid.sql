@@ -40,9 +40,10 @@ source AS MATERIALIZED (
 matches AS (
     SELECT n.content_sha256, count(*) AS name_matches FROM named n GROUP BY n.content_sha256
 ),
-lexemes AS (
-    -- In each language of the workspace; the first ones of a question that is a pasted page.
-    SELECT l.lexeme
+asked_words AS MATERIALIZED (
+    -- In each language of the workspace; the first ones of a question that is a pasted page. Numbered before anything is
+    -- joined: the counts are then looked up one by one, and not all of the workspace's read.
+    SELECT word_number(:workspace_id, l.lexeme) AS word
     FROM (SELECT DISTINCT c.text_search FROM contents c WHERE c.workspace_id = :workspace_id AND c.counted) AS t
     CROSS JOIN LATERAL unnest(to_tsvector(CAST(t.text_search AS regconfig), :question)) AS l
     GROUP BY l.lexeme ORDER BY min(l.positions[1]), l.lexeme LIMIT :max_lexemes
@@ -53,8 +54,8 @@ weighed AS MATERIALIZED (
     SELECT k.word, ln(1 + (s.chunks - k.chunks + 0.5) / (k.chunks + 0.5)) AS weight, s.mean_length,
            sum(k.chunks) OVER (ORDER BY k.chunks, k.word) <= :postings_limit
            OR row_number() OVER (ORDER BY k.chunks, k.word) = 1 AS leads
-    FROM lexemes l
-    JOIN word_counts k ON k.workspace_id = :workspace_id AND k.word = word_number(:workspace_id, l.lexeme)
+    FROM asked_words a
+    JOIN word_counts k ON k.workspace_id = :workspace_id AND k.word = a.word
     CROSS JOIN (
         SELECT greatest(w.searched_chunks, 1)::float8 AS chunks,
                greatest(w.searched_words, 1)::float8 / greatest(w.searched_chunks, 1) AS mean_length
