@@ -35,6 +35,7 @@ _DOTTED_VERSION = re.compile(r"v(?=\d+\.\d)")
 _LETTERS_HYPHEN_DIGITS = re.compile(r"([^\W\d_]+)-(\d+)")
 _NUMBER_PAIR = re.compile(r"(\d+(?:\.\d+)*)-(\d+(?:\.\d+)*)")
 _PREFIX = re.compile(r"[A-Z]{1,6}")
+_FILE_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 _NUMBER = re.compile(r"\d+(?:[-.]\d+)*[a-z]?")
 
 
@@ -49,6 +50,11 @@ class _Identifier:
 def extract_identifiers(text: str) -> tuple[str, ...]:
     """Return every form of every identifier of a text, each once, in the order of the text."""
     return tuple(dict.fromkeys(form for found in _identifiers(text) for form in (found.canonical, *found.others)))
+
+
+def name_identifiers(name: str) -> list[str]:
+    """Return the identifiers of a document's name, without its file extension: `ASVS 3.0.pdf` is called 3.0."""
+    return sorted(extract_identifiers(_FILE_EXTENSION.sub("", name)))
 
 
 def missing_identifiers(claim: str, evidence: Iterable[str]) -> tuple[str, ...]:

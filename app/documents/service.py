@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from app.cache.entries import AnswerCacheEntries
 from app.core.boxes import Box, unpack
 from app.core.errors import InvalidRequestError, NotFoundError
+from app.core.identifiers import name_identifiers
 from app.core.ids import DocumentId, UserId, VersionId
 from app.core.tenancy import WorkspaceScope
 from app.db.locks import lock_documents
@@ -38,7 +39,7 @@ from app.documents.types import (
     UploadResult,
     Visibility,
 )
-from app.documents.uploads import Uploads, clean_name, name_identifiers, start_ingestion
+from app.documents.uploads import Uploads, clean_name, start_ingestion
 from app.jobs.queue import JobQueue
 
 # Progress is read from the row: soon again after a change, more rarely while nothing moves, so that a hundred

@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 import os
-import re
 import unicodedata
 from dataclasses import dataclass
 from datetime import timedelta
@@ -15,7 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.errors import InvalidRequestError, UnavailableError
 from app.core.glyphs import is_visible
-from app.core.identifiers import extract_identifiers
+from app.core.identifiers import name_identifiers
 from app.core.ids import DocumentId, VersionId, new_id
 from app.core.tenancy import WorkspaceScope
 from app.db.locks import lock_documents
@@ -41,7 +40,6 @@ _LOOK_WITHIN_SECONDS = 2.0
 _LATELY = timedelta(minutes=10)
 """How long somebody may have forgotten that they, or a colleague, brought a document."""
 _MOST_COMPARED = 500
-_EXTENSION = re.compile(r"\.[A-Za-z][A-Za-z0-9]{0,7}$")
 # Signs that change the order of what follows: a name must read as it is stored.
 _BIDI_CONTROLS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
@@ -305,11 +303,6 @@ async def start_ingestion(queue: JobQueue, session: AsyncSession, scope: Workspa
             size_bytes=content.size_bytes,
         ),
     )
-
-
-def name_identifiers(name: str) -> list[str]:
-    """Return the identifiers of a document's name, without its file extension: `ASVS 3.0.pdf` is called 3.0."""
-    return sorted(extract_identifiers(_EXTENSION.sub("", name)))
 
 
 def clean_name(name: str) -> str:

@@ -12,12 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from app.core.identifiers import extract_identifiers
+from app.core.identifiers import extract_identifiers, name_identifiers
 from app.core.ids import ChunkId, DocumentId
 from app.retrieval.types import Passage
 
 _SHINGLE = 3
-_EXTENSION = re.compile(r"\.[a-z][a-z0-9]{0,7}$", re.IGNORECASE)
 _COMPARES = re.compile(
     r"\b(?:compar|differ|versus\b|vs\b|contrast|vergl|untersch(?:ied|eid)|différ|diferen)"
     r"|\bchang\w*\s+(?:between|from|since)\b|比[較较]|差[異异]|違い|区[別别]",
@@ -112,7 +111,7 @@ def choose(question: str, ranked: Sequence[Passage], settings: ContextSettings) 
         settings: Limits.
     """
     asked = frozenset(extract_identifiers(question))
-    names = {passage.document_id: _name_identifiers(passage.document_name) & asked for passage in ranked}
+    names = {passage.document_id: asked.intersection(name_identifiers(passage.document_name)) for passage in ranked}
     named = _named_documents(names)
     compares = bool(named) or _COMPARES.search(question) is not None
     ranks = {passage.chunk_id: rank for rank, passage in enumerate(ranked, 1)}
@@ -260,7 +259,3 @@ def _path(heading: str) -> tuple[str, ...]:
     """Return the headings of a chunk without the table header that a part of a cut table has after them."""
     parts = heading.split(" > ")
     return tuple(parts[: next((n for n, part in enumerate(parts) if " | " in part), len(parts))])
-
-
-def _name_identifiers(name: str) -> frozenset[str]:
-    return frozenset(extract_identifiers(_EXTENSION.sub("", name)))

@@ -1,7 +1,7 @@
 import pytest
 from hypothesis import given, strategies as st
 
-from app.core.identifiers import extract_identifiers, missing_identifiers
+from app.core.identifiers import extract_identifiers, missing_identifiers, name_identifiers
 from tests.support.growth import assert_linear
 
 
@@ -75,3 +75,9 @@ def test_a_text_supports_itself_and_forms_hold_digits(text: str) -> None:
 @pytest.mark.parametrize("unit", ["1,234", "1-", "a.", "1/2/", "v1.", "x1 "])
 def test_a_megabyte_without_pauses_takes_linear_time(unit: str) -> None:
     assert_linear(extract_identifiers, unit * (1_000_000 // len(unit)))
+
+
+@pytest.mark.parametrize(("name", "identifier"), [("ASVS 3.0.pdf", "3.0"), ("TS 24.301 v18.9.md", "24.301")])
+def test_a_name_is_known_by_its_numbers_without_the_extension(name: str, identifier: str) -> None:
+    assert identifier in name_identifiers(name)
+    assert not any("pdf" in found or "md" in found for found in name_identifiers(name))

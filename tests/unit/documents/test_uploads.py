@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from app.core.errors import InvalidRequestError
-from app.documents.uploads import clean_name, name_identifiers
+from app.documents.uploads import clean_name
 
 
 @pytest.mark.parametrize(
@@ -61,9 +61,3 @@ def test_clean_name_is_stable_and_storable(name: str) -> None:
     assert "\x00" not in cleaned
     assert "/" not in cleaned
     cleaned.encode("utf-8")
-
-
-@pytest.mark.parametrize(("name", "identifier"), [("ASVS 3.0.pdf", "3.0"), ("TS 24.301 v18.9.md", "24.301")])
-def test_a_name_is_known_by_its_numbers_without_the_extension(name: str, identifier: str) -> None:
-    assert identifier in name_identifiers(name)
-    assert not any("pdf" in found or "md" in found for found in name_identifiers(name))
