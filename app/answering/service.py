@@ -21,7 +21,6 @@ from app.db.models import Answer as AnswerRow
 from app.db.session import Database
 from app.llm.types import Embedder
 from app.retrieval.context import ContextSettings, choose, widen
-from app.retrieval.neighbours import read_neighbours
 from app.retrieval.service import RetrievalService, clean_query
 from app.retrieval.types import CorpusState, Passage
 
@@ -149,7 +148,7 @@ class AnsweringService:
         context = choose(part, found.passages, self._context)
         if self._context.neighbours:
             centres = context.passages[: self._context.centres]
-            context = widen(context, await read_neighbours(self._database, scope, centres), self._context)
+            context = widen(context, await self._retrieval.neighbours(scope, centres), self._context)
         return PartContext(part, context, found.absent_identifiers)
 
     def _readable_question(self, ask: Ask) -> str:

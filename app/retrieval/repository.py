@@ -72,6 +72,18 @@ async def find_chunk(session: AsyncSession, scope: WorkspaceScope, chunk_id: Chu
     return _passage(row) if row else None
 
 
+async def find_neighbours(
+    session: AsyncSession, scope: WorkspaceScope, passages: Sequence[Passage]
+) -> tuple[Passage, ...]:
+    """Return the chunks before and after some passages, in the order of their texts, that this user can search now."""
+    places = {
+        "contents": [passage.content_sha256 for passage in passages],
+        "ordinals": [passage.ordinal for passage in passages],
+    }
+    rows = await session.execute(load_sql(_QUERIES, "neighbours"), {**_reader(scope), **places})
+    return tuple(_passage(row) for row in rows)
+
+
 async def read_corpus_state(session: AsyncSession, scope: WorkspaceScope) -> CorpusState:
     """Return what this user can search now."""
     row = (await session.execute(load_sql(_QUERIES, "corpus_state"), _reader(scope))).one()
@@ -140,15 +152,3 @@ def _passage(row: Row[Any], score: float = 0.0, arms: ArmRanks | None = None, si
 def _found(row: Row[Any]) -> Passage:
     arms = ArmRanks(row.identifier_rank, row.keyword_rank, row.vector_rank)
     return _passage(row, float(row.score), arms, float(row.similarity))
-
-
-async def find_neighbours(
-    session: AsyncSession, scope: WorkspaceScope, passages: Sequence[Passage]
-) -> tuple[Passage, ...]:
-    """Return the chunks before and after some passages, in the order of their texts, that this user can search now."""
-    places = {
-        "contents": [passage.content_sha256 for passage in passages],
-        "ordinals": [passage.ordinal for passage in passages],
-    }
-    rows = await session.execute(load_sql(_QUERIES, "neighbours"), {**_reader(scope), **places})
-    return tuple(_passage(row) for row in rows)

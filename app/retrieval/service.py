@@ -1,5 +1,7 @@
 """Search inside one workspace, for one reader."""
 
+from collections.abc import Sequence
+
 from app.core.errors import InvalidRequestError, NotFoundError
 from app.core.identifiers import extract_identifiers
 from app.core.ids import ChunkId
@@ -79,6 +81,13 @@ class RetrievalService:
         if passage is None:
             raise NotFoundError("There is no such chunk.")
         return passage
+
+    async def neighbours(self, scope: WorkspaceScope, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+        """Return the chunks before and after some passages, as far as this user can search them now."""
+        if not passages:
+            return ()
+        async with self._database.workspace(scope) as session:
+            return await repository.find_neighbours(session, scope, passages)
 
     async def corpus_state(self, scope: WorkspaceScope) -> CorpusState:
         """Return how much this user can search now, and what is still being processed."""

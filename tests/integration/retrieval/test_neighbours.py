@@ -5,7 +5,6 @@ import pytest
 from app.bootstrap import Services
 from app.core.tenancy import WorkspaceScope
 from app.documents.types import DocumentChanges, Visibility
-from app.retrieval.neighbours import read_neighbours
 from app.retrieval.service import RetrievalService
 from app.retrieval.types import Passage
 from tests.support.corpus import Corpus
@@ -30,7 +29,7 @@ async def passages(retrieval: RetrievalService, scope: WorkspaceScope) -> dict[i
 
 
 async def beside(services: Services, scope: WorkspaceScope, *centres: Passage) -> list[int]:
-    return [passage.ordinal for passage in await read_neighbours(services.database, scope, centres)]
+    return [passage.ordinal for passage in await services.retrieval.neighbours(scope, centres)]
 
 
 async def test_neighbours_are_the_chunks_before_and_after(
@@ -43,7 +42,7 @@ async def test_neighbours_are_the_chunks_before_and_after(
     assert await beside(services, tenant.scope, known[0], known[last]) == [1, last - 1]
     assert await beside(services, tenant.scope, known[2], known[4]) == [1, 3, 5]
     assert await beside(services, tenant.scope) == []
-    (before, after) = await read_neighbours(services.database, tenant.scope, [known[2]])
+    (before, after) = await services.retrieval.neighbours(tenant.scope, [known[2]])
     for found in (before, after):
         same = known[found.ordinal]
         for field in ("chunk_id", "document_id", "version_id", "text", "start", "end", "pages", "token_count"):
