@@ -62,7 +62,8 @@ def find_snippet(question: str, text: str, longest: int = LONGEST) -> Snippet:
     """
     if len(text) <= longest:
         return _trimmed(text, 0, len(text))
-    start, end = _densest(_matches(question, text), longest * 2 // 3)
+    beginning = len(text) - len(text.lstrip())
+    start, end = _densest(_matches(question, text), longest * 2 // 3) or (beginning, beginning)
     end = min(end, start + longest)
     spare = longest - (end - start)
     first = max(0, min(start - spare // 3, len(text) - longest))  # what follows tells more than what leads there
@@ -99,9 +100,9 @@ def _terms(text: str) -> Iterator[tuple[int, int, str]]:
             yield start, end, run[0].casefold()
 
 
-def _densest(matches: list[_Match], longest: int) -> tuple[int, int]:
-    """Return the span of at most that many characters, or of one match, whose different terms weigh most."""
-    best, best_weight = (0, 0), 0.0
+def _densest(matches: list[_Match], longest: int) -> tuple[int, int] | None:
+    """Return the span of at most that many characters, or of one match, whose different terms weigh most, if any."""
+    best, best_weight = None, 0.0
     window: deque[_Match] = deque()
     counts: Counter[str] = Counter()
     weight = 0.0
@@ -123,8 +124,9 @@ def _cut(text: str, first: int, last: int, start: int, end: int) -> Snippet:
     if _cuts(text, first):
         first = next((at for at in range(first + 1, start) if not _cuts(text, at)), start)
     if _cuts(text, last):
-        last = next((at for at in range(last - 1, max(end, first), -1) if not _cuts(text, at)), end or last)
-    while last > first + 1 and _goes_on(text, last):
+        whole = (at for at in range(last - 1, max(end, first), -1) if not _cuts(text, at))
+        last = next(whole, end if end > start else last)
+    while last > max(first, start) + 1 and _goes_on(text, last):
         last -= 1  # inside of one that is longer than the whole
     return _trimmed(text, first, last)
 
