@@ -50,9 +50,9 @@ check: setup ## Style, types, import contracts, and whether the OpenAPI document
 	@diff -u web/openapi.json $(VENV)/openapi.json || { echo "web/openapi.json is stale: run make openapi" >&2; exit 1; }
 	@echo "All passed: style (ruff), types (mypy), import contracts, identity provider (tsc, eslint), OpenAPI document."
 
-evals: $(READY) ## Measure quality on a labelled set: make evals DATA=folder
+evals: $(READY) ## Measure quality on a labelled set: make evals DATA=folder [RETRIEVAL=1] [JSON=file]
 	@[ -n "$(DATA)" ] || { echo "Name a folder with corpus/ and questions.jsonl: make evals DATA=folder" >&2; exit 1; }
-	$(BIN)/python -m evals --data "$(DATA)"
+	$(BIN)/python -m evals --data "$(DATA)" $(if $(RETRIEVAL),--retrieval) $(if $(JSON),--json "$(JSON)")
 
 adversarial: $(READY) ## Attack the service: every case must be refused or leak nothing
 	$(BIN)/python -m adversarial

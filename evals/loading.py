@@ -11,7 +11,7 @@ from app.auth.principal import Principal
 from app.bootstrap import Services
 from app.core.ids import new_id
 from app.core.tenancy import WorkspaceScope
-from app.documents.types import Upload, Visibility
+from app.documents.types import DocumentView, Upload, Visibility
 from evals.formats import LabelledQuestion, LabelledSet
 
 
@@ -20,12 +20,14 @@ class LoadedSet:
     """A workspace that holds a corpus.
 
     Attributes:
+        documents: Every document by that name of its file, of equal files the first; without those that failed.
         files: Name of the file in the set, by hash of its bytes; equal files have one name.
         aliases: That one name, for every name in the corpus.
         failed: Names of files that could not be made searchable.
     """
 
     scope: WorkspaceScope
+    documents: Mapping[str, DocumentView]
     files: Mapping[str, str]
     aliases: Mapping[str, str]
     failed: tuple[str, ...]
@@ -34,16 +36,32 @@ class LoadedSet:
 async def load(services: Services, labelled: LabelledSet) -> LoadedSet:
     """Upload and process every file of a set, with a line of progress."""
     scope = await _fresh_scope(services, labelled.name)
+    documents: dict[str, DocumentView] = {}
     files: dict[str, str] = {}
     aliases: dict[str, str] = {}
     failed: list[str] = []
     for count, path in enumerate(labelled.corpus, 1):
         digest = sha256(path.read_bytes()).hexdigest()
         aliases[path.name] = files.setdefault(digest, path.name)
-        if not await _load_file(services, scope, path, digest):
+        view = await _load_file(services, scope, path, digest)
+        if view.chunk_count:
+            documents.setdefault(aliases[path.name], view)
+        else:
             failed.append(path.name)
         progress(f"{labelled.name}: loaded {count}/{len(labelled.corpus)} files")
-    return LoadedSet(scope, files, aliases, tuple(failed))
+    return LoadedSet(scope, documents, files, aliases, tuple(failed))
+
+
+async def read_texts(services: Services, loaded: LoadedSet) -> dict[str, str]:
+    """Return the canonical text of each file that can be searched, by its name; equal files come once."""
+    texts: dict[str, str] = {}
+    for name, view in loaded.documents.items():
+        pages = [
+            await services.documents.page(loaded.scope, view.id, number, view.version_id)
+            for number in range(1, view.page_count + 1)
+        ]
+        texts[name] = "".join(page.text for page in pages)
+    return texts
 
 
 def with_one_name(loaded: LoadedSet, question: LabelledQuestion) -> LabelledQuestion:
@@ -74,9 +92,8 @@ async def _fresh_scope(services: Services, name: str) -> WorkspaceScope:
     return await services.workspaces.enter(user, workspace.id, token_id=str(new_id()), request_id=str(new_id()))
 
 
-async def _load_file(services: Services, scope: WorkspaceScope, path: Path, digest: str) -> bool:
+async def _load_file(services: Services, scope: WorkspaceScope, path: Path, digest: str) -> DocumentView:
     with path.open("rb") as file:
         uploaded = await services.documents.upload(scope, Upload(path.name, file, Visibility.WORKSPACE))
     await services.ingestion.run(scope, digest)
-    view = await services.documents.get(scope, uploaded.document_id)
-    return view.chunk_count > 0
+    return await services.documents.get(scope, uploaded.document_id)

@@ -7,14 +7,9 @@ from dataclasses import dataclass
 from app.answering.claims import Answer, Ask, Citation, Status
 from app.bootstrap import Services
 from app.core.tenancy import WorkspaceScope
-from app.retrieval.types import Passage
-from evals.figures import ndcg
 from evals.formats import LabelledQuestion
 from evals.loading import LoadedSet, progress, with_one_name
 from evals.matching import Found, holds_answer, holds_evidence
-
-_DEPTH = 30
-"""Passages that are looked at: enough for ten different files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,20 +17,16 @@ class Outcome:
     """What happened to one question.
 
     Attributes:
-        rank: Place of the first passage that holds the evidence, from 1; None when none of the first 30 does.
-        ndcg: Of the files in the order of their best passages, at 10.
         holds: Whether a quote of the answer holds the evidence.
         holds_answer: Whether the quotes hold one of the labelled answers.
         citations: How many, and how many of them stand at their offsets in their page.
-        seconds: Of the whole answer, without the search that is measured apart.
+        seconds: Of the whole answer.
     """
 
     question: LabelledQuestion
     status: Status
     reason: str | None
     score: float
-    rank: int | None
-    ndcg: float
     holds: bool
     holds_answer: bool
     citations: int
@@ -55,20 +46,16 @@ async def ask_all(services: Services, loaded: LoadedSet, questions: Sequence[Lab
 
 async def _ask(services: Services, loaded: LoadedSet, raw: LabelledQuestion) -> Outcome:
     question = with_one_name(loaded, raw)
-    passages = (await services.retrieval.search(loaded.scope, question.text, _DEPTH)).passages
-    found = [_found(loaded, passage) for passage in passages]
     started = time.perf_counter()
     answer = await services.answering.answer(loaded.scope, Ask(question.text))
     seconds = time.perf_counter() - started
     cited = [citation for claim in answer.claims for citation in claim.citations]
-    quotes = _quotes(loaded, answer, passages)
+    quotes = _quotes(loaded, answer)
     return Outcome(
         question=question,
         status=answer.status,
         reason=answer.reason,
         score=answer.score,
-        rank=next((place for place, each in enumerate(found, 1) if holds_evidence(each, question)), None),
-        ndcg=ndcg(list(dict.fromkeys(each.file for each in found)), frozenset(e.file for e in question.evidence)),
         holds=any(holds_evidence(quote, question) for quote in quotes),
         holds_answer=any(holds_answer(quote.text, answer) for quote in quotes for answer in question.answers),
         citations=len(cited),
@@ -77,13 +64,9 @@ async def _ask(services: Services, loaded: LoadedSet, raw: LabelledQuestion) -> 
     )
 
 
-def _found(loaded: LoadedSet, passage: Passage) -> Found:
-    return Found(loaded.files[passage.content_sha256], passage.text)
-
-
-def _quotes(loaded: LoadedSet, answer: Answer, passages: Sequence[Passage]) -> list[Found]:
+def _quotes(loaded: LoadedSet, answer: Answer) -> list[Found]:
     """Return the quotes of each claim, joined where they cross a page."""
-    names = {passage.document_id: loaded.files[passage.content_sha256] for passage in passages}
+    names = {view.id: name for name, view in loaded.documents.items()}
     return [
         Found(
             names.get(claim.citations[0].document_id, claim.citations[0].document_name),
