@@ -29,7 +29,8 @@ from app.ingestion.parsing.types import Mark, ParsedDocument, ParsedPage, ParseF
 
 log = structlog.get_logger(__name__)
 
-_COMMAND = (sys.executable, "-m", "app.ingestion.parsing.nursery")
+_COMMAND = (sys.executable, "-P", "-m", "app.ingestion.parsing.nursery")
+"""Without -P, a file named like a module in the folder that the worker was started from would be loaded instead."""
 _SOURCE = str(Path(app.__file__).parents[1])
 _DEEPEST_HEADING = 100
 _WALL_CLOCK_SHARE = 3

@@ -211,6 +211,15 @@ async def test_the_nursery_has_nothing_of_the_workers_environment(
     assert {entry.partition(b"=")[0] for entry in environment if entry} == {b"PYTHONPATH", b"LANG"}
 
 
+async def test_modules_in_the_folder_of_the_worker_are_not_loaded(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """It may be one of files to upload."""
+    (tmp_path / "selectolax.py").write_text("raise SystemExit('loaded')")
+    monkeypatch.chdir(tmp_path)
+    assert (await parser.parse(b"<p>words", MediaType.HTML, LIMITS)).pages[0].text == "words\n"
+
+
 async def test_signals_for_the_worker_do_not_end_the_nursery(parser: IsolatedParser) -> None:
     await _next_file_is_fine(parser)
     nursery = nursery_of(parser)
