@@ -6,6 +6,7 @@ ever or on cancellation, and its answer is checked like any other input.
 """
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
@@ -39,7 +40,7 @@ _WALL_CLOCK_SHARE = 3
 What takes processor time ends by the system's own limit; this one ends what waits for ever."""
 _STATUS_BYTES = 16
 _CLOSE_SECONDS = 10
-"""Most that a nursery may take to end its parsers and itself: usually milliseconds."""
+"""Most that a nursery may take to end a parser, or its parsers and itself: usually milliseconds."""
 
 # How a process ends when the operating system or its own allocator stops it.
 _SIGNALS = {
@@ -58,7 +59,7 @@ class ParserNotStartedError(Exception):
 
 
 class _NurseryLostError(Exception):
-    """The nursery ended before it told how the parser did."""
+    """The nursery ended, or hangs, and has not told how the parser ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ class IsolatedParser:
 
         Raises:
             ParseFailure: It has no usable text, exceeds a limit, or ended its parser.
-            ParserNotStartedError: The system gives no process, or the nursery has ended twice.
+            ParserNotStartedError: The system gives no process, or the nursery was lost twice.
         """
         order = Order(media_type, limits)
         try:
@@ -142,7 +143,7 @@ class IsolatedParser:
         try:
             return await self._parse(data, order)
         except _NurseryLostError as error:
-            raise ParserNotStartedError("the nursery of the parsers ended twice") from error
+            raise ParserNotStartedError("the nursery of the parsers was lost twice") from error
 
     async def aclose(self) -> None:
         """End the nursery, and with it every parser."""
@@ -161,7 +162,7 @@ class IsolatedParser:
         nursery = self._nursery
         try:
             with nursery.request(source, target) as control:
-                status = await _told(control, limits)
+                status = await _ended(control, limits)
         except _NurseryLostError:
             await self._discard(nursery)
             raise
@@ -182,12 +183,30 @@ def _fill(source: IO[bytes], order: bytes, data: bytes) -> None:
     source.seek(0)
 
 
-async def _told(control: socket.socket, limits: ParseLimits) -> int:
+async def _ended(control: socket.socket, limits: ParseLimits) -> int:
+    """Return the exit status of a parser, which is killed at the limit of wall clock.
+
+    A nursery that does not even then tell of its end is the one that hangs, and no fault of the file.
+    """
     try:
         async with asyncio.timeout(limits.seconds * _WALL_CLOCK_SHARE):
-            status = await asyncio.get_running_loop().sock_recv(control, _STATUS_BYTES)
+            return await _told(control)
+    except TimeoutError:
+        with contextlib.suppress(OSError):  # the nursery has ended too
+            control.shutdown(socket.SHUT_WR)
+    try:
+        async with asyncio.timeout(_CLOSE_SECONDS):
+            status = await _told(control)
     except TimeoutError as error:
-        raise ParseFailure(ParseReason.PARSE_TIMEOUT) from error
+        raise _NurseryLostError from error
+    if status == -signal.SIGKILL:
+        raise ParseFailure(ParseReason.PARSE_TIMEOUT)
+    return status
+
+
+async def _told(control: socket.socket) -> int:
+    try:
+        status = await asyncio.get_running_loop().sock_recv(control, _STATUS_BYTES)
     except ConnectionResetError as error:
         raise _NurseryLostError from error
     if not status:

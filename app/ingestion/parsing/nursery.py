@@ -5,7 +5,7 @@ then forks a parser for each request. It has one thread, never reads a byte of a
 it can tell how each ended, and kill it without hitting another process that has taken over its number.
 
 A request is one byte that carries three open files: a control socket, what the parser reads and what it writes. The
-control socket gets the parser's exit status; closing its other end kills the parser.
+control socket gets the parser's exit status; closing its other end, or half of it, kills the parser.
 """
 
 import contextlib
@@ -73,7 +73,7 @@ class _Nursery:
             os.waitpid(number, 0)
 
     def _kill(self, number: int) -> None:
-        """Kill a parser whose worker has closed the control socket; it is still there, if only to be reaped."""
+        """Kill a parser whose worker has closed its control socket; it is still there, if only to be reaped."""
         os.kill(number, signal.SIGKILL)
         self._watched.unregister(self._parsers[number])
 

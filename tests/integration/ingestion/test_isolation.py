@@ -181,6 +181,55 @@ async def test_a_process_that_waits_for_ever_is_killed(parser: IsolatedParser, m
     await parsers_of(parser, 0)
 
 
+@on_linux
+async def test_a_nursery_that_hangs_is_replaced_and_no_fault_of_the_file(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolation, "_CLOSE_SECONDS", 0.5)
+    await _next_file_is_fine(parser)
+    nursery = nursery_of(parser)
+    os.kill(nursery, signal.SIGSTOP)
+    with monkeypatch.context() as patch:
+        patch.setattr(isolation, "_WALL_CLOCK_SHARE", 0.01)
+        task = asyncio.create_task(parser.parse(b"a", MediaType.TEXT, LIMITS))
+        await until(lambda: nursery_of(parser) != nursery)
+    assert (await task).pages
+    assert _has_ended(nursery)
+
+
+@on_linux
+async def test_a_nursery_that_stops_while_it_reads_takes_its_parser_with_it(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolation, "_CLOSE_SECONDS", 0.5)
+    program = """import time
+from app.ingestion.parsing import child, nursery
+child.run = lambda parent: (child.end_with(parent), time.sleep(60))
+nursery.main()
+"""
+    with monkeypatch.context() as patch:
+        patch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
+        patch.setattr(isolation, "_WALL_CLOCK_SHARE", 0.1)
+        task = asyncio.create_task(parser.parse(b"a", MediaType.TEXT, LIMITS))
+        (child,) = await parsers_of(parser, 1)
+        nursery = nursery_of(parser)
+        os.kill(nursery, signal.SIGSTOP)
+        await until(lambda: nursery_of(parser) != nursery)
+    assert (await task).pages
+    await until(lambda: _has_ended(child))
+
+
+async def test_a_nursery_that_never_starts_is_no_fault_of_the_file(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(isolation, "_WALL_CLOCK_SHARE", 0.01)
+    monkeypatch.setattr(isolation, "_CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", "import time; time.sleep(60)"))
+    with pytest.raises(ParserNotStartedError):
+        await parser.parse(b"a", MediaType.TEXT, LIMITS)
+    assert nursery_of(parser) == 0
+
+
 async def test_many_files_are_read_at_once(parser: IsolatedParser) -> None:
     texts = [f"file {number}\n" for number in range(20)]
     parsed = await asyncio.gather(*[parser.parse(text.encode(), MediaType.TEXT, LIMITS) for text in texts])
