@@ -15,7 +15,7 @@ import sys
 from typing import NoReturn
 
 from app.ingestion.parsing.formats import parse
-from app.ingestion.parsing.orders import EXIT_MEMORY, ORDER_BYTES, Order, answer_bytes
+from app.ingestion.parsing.orders import EXIT_DAMAGED, EXIT_MEMORY, ORDER_BYTES, Order, answer_bytes
 from app.ingestion.parsing.types import Mark, ParsedDocument, ParsedPage, ParseFailure, ParseLimits
 
 _PARENT_DEATH_SIGNAL = 1
@@ -26,7 +26,7 @@ _OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def run(parent: int) -> NoReturn:
-    """Parse one file and end.
+    """Parse one file and end. What this raises is no fault of the file: a limit is refused, or the disk is full.
 
     Args:
         parent: Process that this one ends with.
@@ -36,7 +36,9 @@ def run(parent: int) -> NoReturn:
     _confine(order.limits)
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
     try:
-        answer = json.dumps(_parse(order), ensure_ascii=False, default=_plain).encode()
+        with open(0, "rb", buffering=0) as source:
+            data = source.read()
+        answer = _answer(data, order)
         with open(1, "wb") as target:
             target.write(answer)
     except (MemoryError, ImportError):  # a library that finds no room to be loaded says ImportError
@@ -67,9 +69,16 @@ def _confine(limits: ParseLimits) -> None:
         resource.setrlimit(kind, (min(most, hard), hard))
 
 
-def _parse(order: Order) -> dict[str, object]:
-    with open(0, "rb", buffering=0) as source:
-        data = source.read()
+def _answer(data: bytes, order: Order) -> bytes:
+    try:
+        return json.dumps(_parse(data, order), ensure_ascii=False, default=_plain).encode()
+    except (MemoryError, ImportError):
+        raise
+    except BaseException:  # noqa: BLE001 (a damaged file can make a library raise anything)
+        os._exit(EXIT_DAMAGED)
+
+
+def _parse(data: bytes, order: Order) -> dict[str, object]:
     try:
         return {"document": parse(data, order.media_type, order.limits)}
     except ParseFailure as failure:

@@ -25,7 +25,7 @@ from pydantic import TypeAdapter, ValidationError
 import app
 from app.core.boxes import BOX_BYTES, spans
 from app.documents.media_types import MediaType
-from app.ingestion.parsing.orders import EXIT_MEMORY, NOT_STARTED, Order, answer_bytes
+from app.ingestion.parsing.orders import EXIT_MEMORY, EXIT_NOT_READ, Order, answer_bytes
 from app.ingestion.parsing.types import Mark, ParsedDocument, ParsedPage, ParseFailure, ParseLimits, ParseReason
 
 log = structlog.get_logger(__name__)
@@ -54,8 +54,8 @@ _SIGNALS = {
 }
 
 
-class ParserNotStartedError(Exception):
-    """There was no process to read the file, which is not the file's fault."""
+class ParserFailedError(Exception):
+    """A file was not read, which is not the file's fault."""
 
 
 class _NurseryLostError(Exception):
@@ -77,14 +77,11 @@ class _Nursery:
     def __init__(self) -> None:
         self._requests, theirs = socket.socketpair()
         with theirs:
-            self._process = subprocess.Popen(
-                [*_COMMAND, str(os.getpid())],
-                stdin=theirs.fileno(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,  # libraries print pieces of documents there
-                env={"PYTHONPATH": _SOURCE, "LANG": "C.UTF-8"},  # no secret of the worker's environment
-                start_new_session=True,
-            )
+            try:
+                self._process = _start(theirs)
+            except OSError as error:
+                self._requests.close()
+                raise ParserFailedError(f"no nursery can be started: {error.strerror}") from error
         self._requests.settimeout(0)
 
     def request(self, source: IO[bytes], target: IO[bytes]) -> socket.socket:
@@ -104,7 +101,7 @@ class _Nursery:
                 raise _NurseryLostError from error
             except OSError as error:
                 control.close()
-                raise ParserNotStartedError(f"the nursery takes no request: {error.strerror}") from error
+                raise ParserFailedError(f"the nursery takes no request: {error.strerror}") from error
         return control
 
     def close(self) -> None:
@@ -115,6 +112,17 @@ class _Nursery:
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
+
+
+def _start(requests: socket.socket) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(
+        [*_COMMAND, str(os.getpid())],
+        stdin=requests.fileno(),
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,  # libraries print pieces of documents there
+        env={"PYTHONPATH": _SOURCE, "LANG": "C.UTF-8"},  # no secret of the worker's environment
+        start_new_session=True,
+    )
 
 
 class IsolatedParser:
@@ -133,7 +141,7 @@ class IsolatedParser:
 
         Raises:
             ParseFailure: It has no usable text, exceeds a limit, or ended its parser.
-            ParserNotStartedError: The system gives no process, or the nursery was lost twice.
+            ParserFailedError: The system gives no process or no room, or the nursery was lost twice.
         """
         order = Order(media_type, limits)
         try:
@@ -143,7 +151,7 @@ class IsolatedParser:
         try:
             return await self._parse(data, order)
         except _NurseryLostError as error:
-            raise ParserNotStartedError("the nursery of the parsers was lost twice") from error
+            raise ParserFailedError("the nursery of the parsers was lost twice") from error
 
     async def aclose(self) -> None:
         """End the nursery, and with it every parser."""
@@ -166,8 +174,8 @@ class IsolatedParser:
         except _NurseryLostError:
             await self._discard(nursery)
             raise
-        if status == NOT_STARTED:
-            raise ParserNotStartedError("the system gave no process to read the file")
+        if status == EXIT_NOT_READ:
+            raise ParserFailedError("the system gives no process, refuses it a limit, or has no room for its answer")
         return status
 
     async def _discard(self, nursery: _Nursery | None) -> None:

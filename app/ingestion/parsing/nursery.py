@@ -19,7 +19,7 @@ import sys
 from typing import NoReturn
 
 from app.ingestion.parsing import child
-from app.ingestion.parsing.orders import NOT_STARTED
+from app.ingestion.parsing.orders import EXIT_NOT_READ
 
 _FILES_OF_REQUEST = 3
 _MOST_FILES = 1024
@@ -94,7 +94,7 @@ class _Nursery:
             source, target = files  # fewer arrive when this process has too many open files
             nursery, number = os.getpid(), os.fork()
         except (OSError, ValueError):
-            _tell(control, NOT_STARTED)
+            _tell(control, EXIT_NOT_READ)
             return
         if number == 0:
             _become_parser(nursery, source, target)
@@ -139,7 +139,7 @@ def _become_parser(nursery: int, source: int, target: int) -> NoReturn:
         os.closerange(3, _MOST_FILES)
         child.run(nursery)
     finally:
-        os._exit(1)
+        os._exit(EXIT_NOT_READ)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,10 @@ ORDER_BYTES = 512
 """Length of an order, which stands before the file in what a parser reads."""
 EXIT_MEMORY = 70
 """Exit status when memory ran out; there may be none left to say so in words."""
-NOT_STARTED = 1_000
-"""What the nursery says in place of an exit status when it could start no parser."""
+EXIT_DAMAGED = 1
+"""Exit status when a file made a library raise something that is not of the known kinds."""
+EXIT_NOT_READ = 71
+"""Exit status when a file was not read for a reason of ours; the nursery says it too when it can start no parser."""
 
 _BYTES_A_CHARACTER = 8
 _BYTES_OF_BOXES = 96 * 1024 * 1024

@@ -9,19 +9,20 @@ import resource
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 
 from app.core.boxes import Box, pack, unpack
 from app.documents.media_types import MediaType
 from app.ingestion.parsing import isolation
-from app.ingestion.parsing.isolation import IsolatedParser, ParserNotStartedError
+from app.ingestion.parsing.isolation import IsolatedParser, ParserFailedError
 from app.ingestion.parsing.types import ParsedDocument, ParseFailure, ParseLimits, ParseReason
 from tests.support.nurseries import children_of, nursery_of, parsers_of, until
 from tests.support.pdfs import drawn, put, raw_pdf, saved, shown
@@ -225,7 +226,7 @@ async def test_a_nursery_that_never_starts_is_no_fault_of_the_file(
     monkeypatch.setattr(isolation, "_WALL_CLOCK_SHARE", 0.01)
     monkeypatch.setattr(isolation, "_CLOSE_SECONDS", 0.1)
     monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", "import time; time.sleep(60)"))
-    with pytest.raises(ParserNotStartedError):
+    with pytest.raises(ParserFailedError):
         await parser.parse(b"a", MediaType.TEXT, LIMITS)
     assert nursery_of(parser) == 0
 
@@ -306,8 +307,59 @@ async def test_a_nursery_that_ends_twice_is_no_fault_of_the_file(parser: Isolate
     await until(lambda: nursery_of(parser) not in {0, first})
     await parsers_of(parser, 1)
     os.kill(nursery_of(parser), signal.SIGKILL)
-    with pytest.raises(ParserNotStartedError):
+    with pytest.raises(ParserFailedError):
         await task
+    await _next_file_is_fine(parser)
+
+
+def _a_file_and_a_full_one(temporary: Callable[[], IO[bytes]]) -> Iterator[IO[bytes]]:
+    with temporary() as source, Path("/dev/full").open("r+b", buffering=0) as full:
+        yield source
+        yield full
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="what is full is made by /dev/full")
+async def test_a_full_disk_is_no_fault_of_the_file(parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(tempfile, "TemporaryFile", _a_file_and_a_full_one(tempfile.TemporaryFile).__next__)
+        with pytest.raises(ParserFailedError):
+            await parser.parse(b"a", MediaType.TEXT, LIMITS)
+    await _next_file_is_fine(parser)
+
+
+async def test_a_limit_that_the_system_refuses_is_no_fault_of_the_file(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = """from app.ingestion.parsing import child, nursery
+def refuse(kind, limits):
+    raise ValueError
+child.resource.setrlimit, nursery._limit_open_files = refuse, int
+nursery.main()
+"""
+    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
+    with pytest.raises(ParserFailedError):
+        await parser.parse(b"a", MediaType.TEXT, LIMITS)
+
+
+async def test_a_library_that_raises_anything_is_the_fault_of_the_file(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = """import os
+from app.ingestion.parsing import child, nursery
+child.parse = lambda *_: os.stat("/missing")
+nursery.main()
+"""
+    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
+    assert await _reason(parser, b"a", MediaType.TEXT, LIMITS) is ParseReason.CORRUPT
+
+
+async def test_a_nursery_that_cannot_be_started_is_no_fault_of_the_file(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(isolation, "_COMMAND", ("/missing",))
+        with pytest.raises(ParserFailedError):
+            await parser.parse(b"a", MediaType.TEXT, LIMITS)
     await _next_file_is_fine(parser)
 
 
@@ -325,7 +377,7 @@ os.fork = refuse
 nursery.main()
 """
     monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
-    with pytest.raises(ParserNotStartedError):
+    with pytest.raises(ParserFailedError):
         await parser.parse(b"a", MediaType.TEXT, LIMITS)
     nursery = nursery_of(parser)
     await _next_file_is_fine(parser)
@@ -339,7 +391,7 @@ async def test_a_nursery_with_too_many_open_files_says_so_or_is_replaced(parser:
     await until(lambda: len(_open_files(nursery)) == IDLE_FILES)
     none_left, one_left = sorted(set(range(64)) - _open_files(nursery).keys())[:2]
     resource.prlimit(nursery, resource.RLIMIT_NOFILE, (one_left, 1024))
-    with pytest.raises(ParserNotStartedError):
+    with pytest.raises(ParserFailedError):
         await parser.parse(b"a", MediaType.TEXT, LIMITS)
     assert nursery_of(parser) == nursery
     resource.prlimit(nursery, resource.RLIMIT_NOFILE, (none_left, 1024))
