@@ -1,7 +1,7 @@
 """The parsing process, forked by the nursery for one file: order and file on stdin, JSON on stdout.
 
-It first takes from itself what a hostile file could use: memory, processor time, files, core dumps and
-the size of its answer. Then nothing that happens here can harm the worker that wants the text.
+It first takes from itself what a hostile file could use: memory, processor time, files, core dumps
+and the size of its answer. Then nothing that happens here can harm the worker that wants the text.
 """
 
 import base64
@@ -56,17 +56,19 @@ def end_with(parent: int) -> None:
 
 
 def _confine(limits: ParseLimits) -> None:
-    for kind, most, slack in (
-        (resource.RLIMIT_AS, limits.memory_bytes, 0),
-        # The system kills at the hard limit, and only before it says that time was the cause (SIGXCPU).
-        (resource.RLIMIT_CPU, limits.seconds, 1),
-        (resource.RLIMIT_NOFILE, _OPEN_FILES, 0),
-        (resource.RLIMIT_FSIZE, answer_bytes(limits), 0),
-        (resource.RLIMIT_CORE, 0, 0),
-    ):
-        _, ceiling = resource.getrlimit(kind)
-        hard = most + slack if ceiling == resource.RLIM_INFINITY else min(most + slack, ceiling)
-        resource.setrlimit(kind, (min(most, hard), hard))
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and says what a full disk says
+    _limit(resource.RLIMIT_AS, limits.memory_bytes)
+    # The system kills at the hard limit, and only before it says that time was the cause (SIGXCPU).
+    _limit(resource.RLIMIT_CPU, limits.seconds, slack=1)
+    _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+    _limit(resource.RLIMIT_FSIZE, answer_bytes(limits))
+    _limit(resource.RLIMIT_CORE, 0)
+
+
+def _limit(kind: int, most: int, slack: int = 0) -> None:
+    _, ceiling = resource.getrlimit(kind)
+    hard = most + slack if ceiling == resource.RLIM_INFINITY else min(most + slack, ceiling)
+    resource.setrlimit(kind, (min(most, hard), hard))
 
 
 def _answer(data: bytes, order: Order) -> bytes:

@@ -341,6 +341,17 @@ nursery.main()
         await parser.parse(b"a", MediaType.TEXT, LIMITS)
 
 
+async def test_an_answer_that_is_too_large_is_too_many_characters(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = """from app.ingestion.parsing import child, nursery
+child.answer_bytes = lambda _: 10
+nursery.main()
+"""
+    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
+    assert await _reason(parser, b"a", MediaType.TEXT, LIMITS) is ParseReason.TOO_MANY_CHARACTERS
+
+
 async def test_a_library_that_raises_anything_is_the_fault_of_the_file(
     parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
