@@ -1,6 +1,6 @@
 """The parsing process, forked by the nursery for one file: order and file on stdin, JSON on stdout.
 
-It first takes from itself what a hostile file could use: memory, processor time, files, core dumps
+It first takes from itself what a hostile file could use: memory, processor time, files, processes, core dumps
 and the size of its answer. Then nothing that happens here can harm the worker that wants the text.
 """
 
@@ -61,6 +61,7 @@ def _confine(limits: ParseLimits) -> None:
     # The system kills at the hard limit, and only before it says that time was the cause (SIGXCPU).
     _limit(resource.RLIMIT_CPU, limits.seconds, slack=1)
     _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+    _limit(resource.RLIMIT_NPROC, 0)  # a process of its own would have its own time, and outlive it
     _limit(resource.RLIMIT_FSIZE, answer_bytes(limits))
     _limit(resource.RLIMIT_CORE, 0)
 

@@ -352,6 +352,26 @@ nursery.main()
     assert await _reason(parser, b"a", MediaType.TEXT, LIMITS) is ParseReason.TOO_MANY_CHARACTERS
 
 
+@pytest.mark.skipif(sys.platform == "darwin", reason="lets an unprivileged process alone change its account")
+async def test_a_parser_starts_no_process(parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would outlive the parser and its limit of time. The administrator's own may: as nobody it is shown."""
+    program = """import os
+from app.ingestion.parsing import child, nursery
+if os.getuid() == 0:
+    os.setuid(65534)
+parse = child.parse
+def parse_after_fork(*args):
+    try:
+        os.fork()
+    except BlockingIOError:
+        return parse(*args)
+child.parse = parse_after_fork
+nursery.main()
+"""
+    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
+    assert (await parser.parse(b"a", MediaType.TEXT, LIMITS)).pages
+
+
 async def test_a_library_that_raises_anything_is_the_fault_of_the_file(
     parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
