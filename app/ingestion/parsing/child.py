@@ -57,7 +57,8 @@ def end_with(parent: int) -> None:
 
 def _confine(limits: ParseLimits) -> None:
     signal.signal(signal.SIGXFSZ, signal.SIG_DFL)  # Python ignores it, and says what a full disk says
-    _limit(resource.RLIMIT_AS, limits.memory_bytes)
+    if sys.platform != "darwin":  # where each process begins with more addresses than any limit, so that none is taken
+        _limit(resource.RLIMIT_AS, limits.memory_bytes)
     # The system kills at the hard limit, and only before it says that time was the cause (SIGXCPU).
     _limit(resource.RLIMIT_CPU, limits.seconds, slack=1)
     _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)

@@ -372,6 +372,26 @@ nursery.main()
     assert (await parser.parse(b"a", MediaType.TEXT, LIMITS)).pages
 
 
+async def test_a_file_is_read_where_the_system_takes_no_limit_of_memory(
+    parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As macOS does, which has no `prctl` either."""
+    program = """import sys
+from app.ingestion.parsing import child, nursery
+sys.platform = "darwin"
+setrlimit = child.resource.setrlimit
+def refuse(kind, limits):
+    if kind == child.resource.RLIMIT_AS:
+        raise ValueError
+    setrlimit(kind, limits)
+child.resource.setrlimit = refuse
+del child.ctypes.CDLL
+nursery.main()
+"""
+    monkeypatch.setattr(isolation, "_COMMAND", (sys.executable, "-c", program))
+    assert (await parser.parse(b"a", MediaType.TEXT, LIMITS)).pages
+
+
 async def test_a_library_that_raises_anything_is_the_fault_of_the_file(
     parser: IsolatedParser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
