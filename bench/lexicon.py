@@ -47,9 +47,9 @@ class Lexicon:
         return [token.lower() for token in self.tokens]
 
     @cached_property
-    def identifiers(self) -> list[tuple[str, ...]]:
-        """The forms of every identifier, the first one that of the first clause."""
-        return [extract_identifiers(token) for token in self.tokens[WORDS:]]
+    def identifiers(self) -> list[str]:
+        """The form of every identifier, the first one that of the first clause."""
+        return [form for token in self.tokens[WORDS:] for form in extract_identifiers(token)]
 
     def words(self, draw: np.random.Generator, shape: tuple[int, ...], known: int) -> Tokens:
         """Draw words by their frequencies.

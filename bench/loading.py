@@ -16,7 +16,7 @@ from psycopg.rows import TupleRow
 from app.core.identifiers import extract_identifiers
 from bench import binary_copy as binary
 from bench.lexicon import WORDS
-from bench.synthetic import CHUNKER, MODEL, PARSER, Document, Library, Tenant
+from bench.synthetic import CHUNKER, MODEL, PARSER, Document, Library, Tenant, Words
 
 Numbers = npt.NDArray[np.int64]
 Connection = psycopg.Connection[TupleRow]
@@ -41,7 +41,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "pages": ("workspace_id", "content_sha256", "number", "label", "start_offset", "text", "has_text"),
     "chunks": (
         "workspace_id", "id", "content_sha256", "ordinal", "start_offset", "end_offset", "page_start", "page_end",
-        "heading", "text", "token_count", "identifiers",
+        "heading", "text", "token_count",
     ),
     "chunk_words": ("workspace_id", "chunk_id", "content_sha256", "length", "words", "counts"),
     "chunk_embeddings": ("workspace_id", "model", "chunk_id", "content_sha256", "embedding"),
@@ -56,8 +56,8 @@ _COUNT_WORDS = """
 """
 # One string there and back: the driver takes a minute for so many values.
 _NUMBERS = """
-    SELECT string_agg(word_number(%s, t.lexeme)::text, ' ' ORDER BY t.place)
-    FROM string_to_table(%s, ' ') WITH ORDINALITY AS t (lexeme, place)
+    SELECT string_agg({}(%s, t.word)::text, ' ' ORDER BY t.place)
+    FROM string_to_table(%s, ' ') WITH ORDINALITY AS t (word, place)
 """
 _SECONDARY_INDEXES = """
     SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i
@@ -72,8 +72,8 @@ class _Shelf:
     """What is known of one tenant while it is filled.
 
     Attributes:
-        numbers: The word number of every token in its workspace.
-        chunks: In how many chunks each token stands.
+        numbers: The number of every token in its workspace as a word, then of every identifier among them as such.
+        chunks: In how many chunks each of these stands.
         length: Positions of all chunks.
     """
 
@@ -131,17 +131,23 @@ class Loader:
             "INSERT INTO memberships (workspace_id, user_id, role) VALUES (%s, %s, 'owner'), (%s, %s, 'member')",
             (tenant.workspace_id, tenant.owner, tenant.workspace_id, tenant.guest),
         )
-        numbers = np.zeros(self.library.lexicon.size, np.int64)
-        for known in (slice(0, tenant.known_words), slice(WORDS, None)):
-            lexemes = " ".join(self.library.lexicon.lexemes[known])
-            ((found,),) = connection.execute(_NUMBERS, (tenant.workspace_id, lexemes))
+        lexicon = self.library.lexicon
+        numbers = np.zeros(lexicon.size + len(lexicon.identifiers), np.int64)
+        for known, kind, words in (
+            (slice(0, tenant.known_words), "word_number", lexicon.lexemes[: tenant.known_words]),
+            (slice(WORDS, lexicon.size), "word_number", lexicon.lexemes[WORDS:]),
+            (slice(lexicon.size, None), "identifier_number", lexicon.identifiers),
+        ):
+            statement = sql.SQL(_NUMBERS).format(sql.Identifier(kind))
+            ((found,),) = connection.execute(statement, (tenant.workspace_id, " ".join(words)))
             numbers[known] = np.array(found.split(), np.int64)
         return _Shelf(numbers, np.zeros(numbers.size, np.int32))
 
     def _add(self, rows: dict[str, list[bytes]], document: Document, shelf: _Shelf) -> None:
         words = document.words()
-        np.add.at(shelf.chunks, words.tokens, 1)
         shelf.length += int(words.counts.sum())
+        words = self._with_identifiers(words, document)
+        np.add.at(shelf.chunks, words.tokens, 1)
         workspace, content = document.tenant.workspace_id.bytes, document.content_sha256.encode()
         ids = [document.chunk_id(ordinal).bytes for ordinal in range(len(document.lines))]
         arrays = zip(
@@ -157,6 +163,18 @@ class Loader:
             rows["chunk_embeddings"].append(binary.row(workspace, model, chunk, content, vector))
         self._add_texts(rows, document, ids)
         _add_document(rows, document)
+
+    def _with_identifiers(self, words: Words, document: Document) -> Words:
+        """Add to the words of each chunk its identifiers as such: 2 for the one that its first line begins with."""
+        lexicon = self.library.lexicon
+        chunks = np.repeat(np.arange(len(words.ends)), np.diff(words.ends, prepend=0))
+        found = words.tokens >= WORDS
+        leading = words.tokens[found] == np.array([line[0] for line in document.lines])[chunks[found]]
+        order = np.argsort(np.concatenate([chunks, chunks[found]]), kind="stable")
+        tokens = np.concatenate([words.tokens, words.tokens[found] - WORDS + lexicon.size])[order]
+        counts = np.concatenate([words.counts, 1 + leading.astype(np.int32)])[order]
+        ends = np.array(words.ends) + np.cumsum(np.bincount(chunks[found], minlength=len(words.ends)))
+        return Words(tokens.astype(np.int32), counts.astype(np.int32), tuple(ends.tolist()))
 
     def _add_texts(self, rows: dict[str, list[bytes]], document: Document, ids: Sequence[bytes]) -> None:
         """Add the texts and the pages; the texts of pages are left out, since search does not read them."""
@@ -174,7 +192,6 @@ class Loader:
                     heading,
                     text,
                     binary.integer(line.size),
-                    binary.text_array(self._identifiers(line)),
                 )
             )
             if ordinal % _CHUNKS_A_PAGE == 0:
@@ -190,10 +207,6 @@ class Loader:
         tokens = [self.library.lexicon.tokens[token] for token in line.tolist()]
         lines = (tokens[at : at + _TOKENS_A_LINE] for at in range(0, len(tokens), _TOKENS_A_LINE))
         return "\n".join(map(" ".join, lines))
-
-    def _identifiers(self, line: npt.NDArray[np.int32]) -> list[str]:
-        known = self.library.lexicon.identifiers
-        return sorted({form for token in line[line >= WORDS].tolist() for form in known[token - WORDS]})
 
 
 def _add_document(rows: dict[str, list[bytes]], document: Document) -> None:

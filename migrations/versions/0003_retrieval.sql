@@ -1,7 +1,8 @@
--- Words for BM25 with the frequencies of each workspace alone, and the text search configuration of each content.
+-- Words for BM25 with the frequencies of each workspace alone, the text search configuration of each content, vectors in
+-- cells of near ones, and what a reader may read in one place.
 
 -- All locks at once and before any work, so that waiting for them costs nothing when it is in vain.
-LOCK TABLE workspaces, contents, documents, versions, chunks IN ACCESS EXCLUSIVE MODE;
+LOCK TABLE workspaces, contents, documents, versions, chunks, chunk_embeddings IN ACCESS EXCLUSIVE MODE;
 
 -- language is an ISO 639-1 code, empty where none is told; counted says that the words of a content are in word_counts.
 -- What is there already was all read as English.
@@ -21,16 +22,42 @@ ALTER TABLE workspaces
     ADD COLUMN searched_words bigint NOT NULL DEFAULT 0;
 
 -- The content that is searched under a document's name, by the trigger that also sets its term of corpus_version.
+-- The index holds all that tells who may read what: a search looks at every document of its workspace.
 ALTER TABLE documents ADD COLUMN current_content text;
-CREATE INDEX documents_current_content_idx ON documents (workspace_id, current_content);
+CREATE INDEX documents_current_content_idx ON documents (workspace_id, current_content) INCLUDE (visibility, id);
+CREATE INDEX documents_identifiers_idx ON documents USING gin (workspace_id, identifiers);
 
 -- A word of one workspace. Its number is another one in each workspace, so that an index over all of them holds, for
--- each number, the chunks of one workspace only: neither time nor ranking depends on what others store.
+-- each number, the chunks of one workspace only: neither time nor ranking depends on what others store. An identifier has
+-- a number of its own, whatever word it is as well.
 CREATE FUNCTION word_number(workspace uuid, lexeme text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
     RETURN hashtextextended(workspace::text || lexeme, 0);
+CREATE FUNCTION identifier_number(workspace uuid, identifier text) RETURNS bigint
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
+    RETURN hashtextextended(workspace::text || identifier, 1);
 
--- The words of a chunk and how often each stands in it. Narrow on purpose: ranking reads nothing else of a chunk.
+-- The words of a text and how often each stands in it, then its identifiers, with 2 for those at the start of a line,
+-- where clauses are numbered, and 1 for others; length counts the words alone.
+CREATE FUNCTION words_of(
+    workspace uuid, configuration regconfig, searched text, body text, identifiers text[],
+    OUT length integer, OUT words bigint[], OUT counts smallint[]
+) LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT coalesce(sum(w.count) FILTER (WHERE w.is_lexeme), 0)::integer,
+           coalesce(array_agg(w.word), '{}'), coalesce(array_agg(w.count::smallint), '{}')
+    FROM (
+        SELECT word_number(workspace, l.lexeme) AS word, cardinality(l.positions) AS count, true AS is_lexeme
+        FROM unnest(to_tsvector(configuration, searched)) AS l
+        UNION ALL
+        SELECT identifier_number(workspace, i), CASE
+                   WHEN body ~* concat('(^|\n)[^\w\n]*v?', regexp_replace(i, '(\W)', '\\\1', 'g'), '(?!\w|[.-]\d)')
+                   THEN 2 ELSE 1 END, false
+        FROM unnest(identifiers) AS i
+    ) AS w
+$$;
+
+-- The words of a chunk and how often each stands in it. Narrow on purpose: ranking reads nothing else of a chunk. No
+-- index begins with the workspace: the numbers of words tell it already, and to read two indexes takes longer.
 CREATE TABLE chunk_words (
     workspace_id uuid NOT NULL,
     chunk_id uuid NOT NULL,
@@ -60,12 +87,7 @@ ALTER TABLE chunks NO FORCE ROW LEVEL SECURITY;
 INSERT INTO chunk_words (workspace_id, chunk_id, content_sha256, length, words, counts)
 SELECT c.workspace_id, c.id, c.content_sha256, w.length, w.words, w.counts
 FROM chunks c
-CROSS JOIN LATERAL (
-    SELECT coalesce(sum(cardinality(l.positions)), 0) AS length,
-           coalesce(array_agg(word_number(c.workspace_id, l.lexeme)), '{}') AS words,
-           coalesce(array_agg(cardinality(l.positions)::smallint), '{}') AS counts
-    FROM unnest(c.tsv) AS l
-) AS w;
+CROSS JOIN LATERAL words_of(c.workspace_id, 'english', c.heading || E'\n' || c.text, c.text, c.identifiers) AS w;
 UPDATE documents d SET current_content = v.content_sha256
 FROM versions v WHERE v.workspace_id = d.workspace_id AND v.id = d.current_version_id;
 UPDATE contents c SET counted = true
@@ -85,11 +107,44 @@ FROM (
 ) t
 WHERE s.id = t.workspace_id;
 ALTER TABLE chunk_words
-    ADD PRIMARY KEY (workspace_id, chunk_id),
+    ADD PRIMARY KEY (chunk_id, workspace_id),
     ADD FOREIGN KEY (workspace_id, chunk_id) REFERENCES chunks (workspace_id, id) ON DELETE CASCADE;
-CREATE INDEX chunk_words_content_idx ON chunk_words (workspace_id, content_sha256);
+CREATE INDEX chunk_words_content_idx ON chunk_words (content_sha256, workspace_id);
 CREATE INDEX chunk_words_words_idx ON chunk_words USING gin (words);
-ALTER TABLE chunks DROP COLUMN tsv;
+ALTER TABLE chunks DROP COLUMN tsv, DROP COLUMN identifiers;
+
+-- Vectors of one workspace and model that are near each other, around a centroid. A search looks at all vectors of the
+-- nearest cells, and at those that are in none: all of them in a small workspace, the newest ones in a large one.
+CREATE TABLE vector_cells (
+    workspace_id uuid NOT NULL REFERENCES workspaces (id) ON DELETE CASCADE,
+    model text NOT NULL,
+    id bigint GENERATED ALWAYS AS IDENTITY,
+    generation integer NOT NULL,
+    size integer NOT NULL DEFAULT 0,
+    centroid halfvec NOT NULL,
+    PRIMARY KEY (workspace_id, model, id)
+);
+-- What is known of the cells of a workspace and model: how many vectors a search looks at, as a multiple of the square
+-- root of all; for how many vectors the cells were made; and what the last comparison with an exact scan found.
+CREATE TABLE vector_layouts (
+    workspace_id uuid NOT NULL REFERENCES workspaces (id) ON DELETE CASCADE,
+    model text NOT NULL,
+    generation integer NOT NULL,
+    made_for integer NOT NULL,
+    breadth real NOT NULL CHECK (breadth > 0),
+    recall real CHECK (recall BETWEEN 0 AND 1),
+    compared_at timestamptz,
+    PRIMARY KEY (workspace_id, model)
+);
+-- A cell that holds a vector cannot go: every vector is found under its cell or under none.
+ALTER TABLE chunk_embeddings
+    ADD COLUMN cell bigint,
+    DROP CONSTRAINT chunk_embeddings_pkey,
+    ADD PRIMARY KEY (workspace_id, chunk_id, model),
+    ADD FOREIGN KEY (workspace_id, model, cell) REFERENCES vector_cells (workspace_id, model, id);
+DROP INDEX chunk_embeddings_chunk_idx;
+CREATE INDEX chunk_embeddings_cell_idx ON chunk_embeddings (workspace_id, model, cell);
+CREATE INDEX chunk_embeddings_content_idx ON chunk_embeddings (workspace_id, content_sha256, model);
 ALTER TABLE workspaces FORCE ROW LEVEL SECURITY;
 ALTER TABLE documents FORCE ROW LEVEL SECURITY;
 ALTER TABLE versions FORCE ROW LEVEL SECURITY;
@@ -100,7 +155,7 @@ DO $$
 DECLARE
     tenant_table text;
 BEGIN
-    FOREACH tenant_table IN ARRAY ARRAY['chunk_words', 'word_counts'] LOOP
+    FOREACH tenant_table IN ARRAY ARRAY['chunk_words', 'word_counts', 'vector_cells', 'vector_layouts'] LOOP
         EXECUTE format('ALTER TABLE %I ENABLE ROW LEVEL SECURITY', tenant_table);
         EXECUTE format('ALTER TABLE %I FORCE ROW LEVEL SECURITY', tenant_table);
         EXECUTE format(
@@ -113,6 +168,36 @@ BEGIN
         EXECUTE format('GRANT SELECT ON %I TO groundeddocs_auditor', tenant_table);
     END LOOP;
 END
+$$;
+
+-- What the two arms of words read. Row-level security keeps an index from being used for operators on arrays, which may
+-- tell what they are given in an error; so these views do what its policies do, as a role that it does not bind. They hold
+-- numbers and names' identifiers, no text, and nothing of another workspace; nobody writes through them.
+CREATE VIEW searched_words AS
+    SELECT w.workspace_id, w.chunk_id, w.content_sha256, w.length, w.words, w.counts FROM chunk_words w
+    WHERE w.workspace_id = nullif(current_setting('app.workspace_id', true), '')::uuid;
+CREATE VIEW searched_names AS
+    SELECT d.workspace_id, d.id, d.current_content AS content_sha256, d.identifiers FROM documents d
+    WHERE d.workspace_id = nullif(current_setting('app.workspace_id', true), '')::uuid AND d.current_content IS NOT NULL;
+GRANT SELECT ON chunk_words, documents TO groundeddocs_maintenance;
+GRANT SELECT ON searched_words, searched_names TO groundeddocs_app;
+ALTER VIEW searched_words OWNER TO groundeddocs_maintenance;
+ALTER VIEW searched_names OWNER TO groundeddocs_maintenance;
+
+-- The documents that a user may read, for every statement that is not the program's own. The membership is read anew each
+-- time: who was removed meanwhile reads nothing. What nobody may read any more, since its readers have left, falls to the
+-- owners. Postgres puts the body in the place of the call.
+CREATE FUNCTION readable_documents(workspace uuid, reader uuid) RETURNS SETOF documents
+    LANGUAGE sql STABLE PARALLEL SAFE AS $$
+    SELECT d.* FROM memberships m
+    JOIN documents d ON d.workspace_id = m.workspace_id
+    WHERE m.workspace_id = workspace AND m.user_id = reader AND d.workspace_id = workspace
+      AND (d.visibility = 'workspace'
+           OR EXISTS (
+               SELECT 1 FROM document_grants g
+               WHERE g.workspace_id = workspace AND g.document_id = d.id AND g.user_id = reader)
+           OR (m.role = 'owner' AND NOT EXISTS (
+               SELECT 1 FROM document_grants g WHERE g.workspace_id = workspace AND g.document_id = d.id)))
 $$;
 
 -- As before, and notes the content. The workspace is held first: of two changes that would wait for each other, one
@@ -359,3 +444,29 @@ ALTER TABLE answers
     ADD COLUMN absent_identifiers text[] NOT NULL DEFAULT '{}',
     ADD COLUMN documents_readable integer,
     ADD COLUMN documents_ready integer;
+
+-- Keeps the sizes of cells when vectors are deleted. Two deletions that touch the same cells wait for each other in the
+-- order of the cells.
+CREATE FUNCTION shrink_cells() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    cells bigint[];
+BEGIN
+    cells := ARRAY(
+        SELECT c.id FROM vector_cells c
+        JOIN (SELECT DISTINCT g.workspace_id, g.model, g.cell FROM gone g WHERE g.cell IS NOT NULL) t
+            ON c.workspace_id = t.workspace_id AND c.model = t.model AND c.id = t.cell
+        ORDER BY c.id FOR NO KEY UPDATE OF c
+    );
+    IF cells <> '{}' THEN
+        UPDATE vector_cells c SET size = c.size - t.vectors
+        FROM (
+            SELECT g.workspace_id, g.model, g.cell, count(*) AS vectors FROM gone g
+            WHERE g.cell IS NOT NULL GROUP BY g.workspace_id, g.model, g.cell
+        ) t
+        WHERE c.workspace_id = t.workspace_id AND c.model = t.model AND c.id = t.cell;
+    END IF;
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER chunk_embeddings_deleted AFTER DELETE ON chunk_embeddings
+    REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION shrink_cells();

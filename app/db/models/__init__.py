@@ -2,7 +2,7 @@
 
 from app.db.models.answers import Answer, AnswerCitation, Conversation
 from app.db.models.base import Base
-from app.db.models.chunks import Chunk, ChunkEmbedding, ChunkWords, WordCount
+from app.db.models.chunks import Chunk, ChunkEmbedding, ChunkWords, VectorCell, VectorLayout, WordCount
 from app.db.models.contents import Content, Page
 from app.db.models.documents import Document, DocumentGrant, Version
 from app.db.models.jobs import DeadLetter, PendingBlob
@@ -26,6 +26,8 @@ __all__ = [
     "Page",
     "PendingBlob",
     "User",
+    "VectorCell",
+    "VectorLayout",
     "Version",
     "WordCount",
     "Workspace",

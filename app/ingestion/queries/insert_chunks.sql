@@ -10,19 +10,15 @@ WITH given AS MATERIALIZED (
 stored AS (
     INSERT INTO chunks (
         workspace_id, id, content_sha256, ordinal, start_offset, end_offset, page_start, page_end, heading, text,
-        token_count, identifiers)
+        token_count)
     SELECT :workspace_id, g.id, :sha256, g.ordinal, g.start_offset, g.end_offset, g.page_start, g.page_end, g.heading,
-           g.text, g.token_count, g.identifiers
+           g.text, g.token_count
     FROM given g
 )
 INSERT INTO chunk_words (workspace_id, chunk_id, content_sha256, length, words, counts)
 SELECT :workspace_id, g.id, :sha256, w.length, w.words, w.counts
 FROM given g
-CROSS JOIN LATERAL (
-    SELECT coalesce(sum(cardinality(l.positions)), 0) AS length,
-           coalesce(array_agg(word_number(:workspace_id, l.lexeme)), '{}') AS words,
-           coalesce(array_agg(CAST(cardinality(l.positions) AS smallint)), '{}') AS counts
-    FROM unnest(to_tsvector(
-        CAST(CAST(:text_search AS text) AS regconfig), coalesce(g.searched, g.heading || E'\n' || g.text)
-    )) AS l
+CROSS JOIN LATERAL words_of(
+    :workspace_id, CAST(CAST(:text_search AS text) AS regconfig), coalesce(g.searched, g.heading || E'\n' || g.text),
+    g.text, g.identifiers
 ) AS w

@@ -13,20 +13,8 @@ SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, v.id AS v
 FROM chunks c
 JOIN contents o ON o.workspace_id = :workspace_id AND o.sha256 = c.content_sha256 AND o.status = 'ready'
 JOIN versions v ON v.workspace_id = :workspace_id AND v.content_sha256 = c.content_sha256
-JOIN documents d ON d.workspace_id = :workspace_id AND d.id = v.document_id
+JOIN readable_documents(:workspace_id, :user_id) AS d ON d.id = v.document_id
 WHERE c.workspace_id = :workspace_id
   AND c.id = :chunk_id
-  AND EXISTS (
-      -- Read anew in each statement: who was removed meanwhile reads nothing. What nobody may read any more, since its
-      -- readers have left, falls to the owners.
-      SELECT 1 FROM memberships m
-      WHERE m.workspace_id = :workspace_id AND m.user_id = :user_id
-        AND (d.visibility = 'workspace'
-             OR EXISTS (
-                 SELECT 1 FROM document_grants g
-                 WHERE g.workspace_id = :workspace_id AND g.document_id = d.id AND g.user_id = :user_id)
-             OR (m.role = 'owner' AND NOT EXISTS (
-                 SELECT 1 FROM document_grants g
-                 WHERE g.workspace_id = :workspace_id AND g.document_id = d.id))))
 ORDER BY (d.current_version_id = v.id) DESC NULLS LAST, d.created_at, d.id
 LIMIT 1

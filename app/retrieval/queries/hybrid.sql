@@ -1,57 +1,29 @@
 -- hybrid: the passages nearest to a question by three arms, fused by weighted reciprocal ranks.
 -- Each arm is limited to this workspace, to the current versions of documents that this user may read, and to chunks
 -- that have a vector of this embedding model. A content that several documents hold comes once, under the oldest.
+-- What is found is materialized before it is joined with what may be read: the planner knows neither how much that is.
 
-WITH member AS MATERIALIZED (
-    -- Read anew in each statement: who was removed meanwhile reads nothing.
-    SELECT m.role FROM memberships m WHERE m.workspace_id = :workspace_id AND m.user_id = :user_id
+WITH readable AS MATERIALIZED (
+    SELECT r.id, r.current_content AS content_sha256
+    FROM readable_documents(:workspace_id, :user_id) AS r
+    WHERE r.current_content IS NOT NULL
 ),
-readable AS MATERIALIZED (
-    SELECT d.current_content AS content_sha256, d.id AS document_id, d.name, d.current_version_id AS version_id,
-           d.created_at, d.identifiers
-    FROM member m
-    JOIN documents d ON d.workspace_id = :workspace_id AND d.current_content IS NOT NULL
-    WHERE d.visibility = 'workspace'
-       OR EXISTS (
-           SELECT 1 FROM document_grants g
-           WHERE g.workspace_id = :workspace_id AND g.document_id = d.id AND g.user_id = :user_id)
-       -- What nobody may read any more, since its readers have left, falls to the owners.
-       OR (m.role = 'owner' AND NOT EXISTS (
-           SELECT 1 FROM document_grants g WHERE g.workspace_id = :workspace_id AND g.document_id = d.id))
-),
-asked AS (
-    -- The forms of one identifier ("4960", "rfc4960") share a number: they count once.
-    SELECT t.identifier, t.number
-    FROM unnest(CAST(:identifiers AS text[]), CAST(:identifier_numbers AS integer[])) AS t (identifier, number)
-),
-named AS MATERIALIZED (
-    SELECT DISTINCT r.content_sha256, a.number
-    FROM asked a JOIN readable r ON a.identifier = ANY (r.identifiers)
-),
-wanted AS MATERIALIZED (
-    -- What names a document is not looked for in the texts.
-    SELECT a.identifier, a.number FROM asked a WHERE a.number NOT IN (SELECT n.number FROM named n)
-),
-source AS MATERIALIZED (
-    SELECT DISTINCT ON (r.content_sha256) r.content_sha256, r.document_id, r.name, r.version_id
-    FROM readable r
-    ORDER BY r.content_sha256, r.created_at, r.document_id
-),
-matches AS (
-    SELECT n.content_sha256, count(*) AS name_matches FROM named n GROUP BY n.content_sha256
-),
+
+-- Keywords: BM25 (Robertson and Zaragoza 2009, without negative weights) by the frequencies of this workspace.
 asked_words AS MATERIALIZED (
-    -- In each language of the workspace; the first ones of a question that is a pasted page. Numbered before anything is
-    -- joined: the counts are then looked up one by one, and not all of the workspace's read.
+    -- In each language of the workspace; the first ones of a question that is a pasted page.
     SELECT word_number(:workspace_id, l.lexeme) AS word
-    FROM (SELECT DISTINCT c.text_search FROM contents c WHERE c.workspace_id = :workspace_id AND c.counted) AS t
-    CROSS JOIN LATERAL unnest(to_tsvector(CAST(t.text_search AS regconfig), :question)) AS l
+    FROM pg_ts_config AS t
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(t.oid AS regconfig), :question)) AS l
+    WHERE EXISTS (
+        SELECT 1 FROM contents c
+        WHERE c.workspace_id = :workspace_id AND c.text_search = CAST(t.cfgname AS text) AND c.counted)
     GROUP BY l.lexeme ORDER BY min(l.positions[1]), l.lexeme LIMIT :max_lexemes
 ),
 weighed AS MATERIALIZED (
-    -- The weight of a word by its frequency in this workspace (BM25: Robertson and Zaragoza 2009, without negatives).
     -- The rarest words lead, until they stand in so many chunks; the others only score what those have found.
-    SELECT k.word, ln(1 + (s.chunks - k.chunks + 0.5) / (k.chunks + 0.5)) AS weight, s.mean_length,
+    SELECT k.word, (:k1 + 1) * ln(1 + (s.chunks - k.chunks + 0.5) / (k.chunks + 0.5)) AS weight,
+           :k1 * (1 - :b) AS base, :k1 * :b / s.mean_length AS slope,
            sum(k.chunks) OVER (ORDER BY k.chunks, k.word) <= :postings_limit
            OR row_number() OVER (ORDER BY k.chunks, k.word) = 1 AS leads
     FROM asked_words a
@@ -62,102 +34,189 @@ weighed AS MATERIALIZED (
         FROM workspaces w WHERE w.id = :workspace_id
     ) AS s
 ),
-led AS (
-    SELECT p.chunk_id, sum(p.score) AS score
-    FROM (
-        SELECT c.chunk_id, c.content_sha256,
-               w.weight * (:k1 + 1) * c.counts[array_position(c.words, w.word)]
-               / (c.counts[array_position(c.words, w.word)] + :k1 * (1 - :b + :b * c.length / w.mean_length)) AS score
-        FROM weighed w
-        JOIN chunk_words c ON c.workspace_id = :workspace_id AND c.words @> ARRAY[w.word]
-        WHERE w.leads
-    ) AS p
-    WHERE p.content_sha256 IN (SELECT s.content_sha256 FROM source s)
-    GROUP BY p.chunk_id ORDER BY score DESC, p.chunk_id LIMIT :candidate_limit
+word_hits AS MATERIALIZED (
+    SELECT c.chunk_id, c.content_sha256, c.length, c.counts[array_position(c.words, w.word)] AS count,
+           w.weight, w.base, w.slope
+    FROM weighed w
+    JOIN searched_words c ON c.workspace_id = :workspace_id AND c.words @> ARRAY[w.word]
+    WHERE w.leads
+),
+led AS MATERIALIZED (
+    -- Scores are added as integers, since a sum of fractions depends on their order.
+    SELECT h.chunk_id, h.content_sha256,
+           sum(CAST(1e9 * h.weight * h.count / (h.count + h.base + h.slope * h.length) AS bigint)) AS score
+    FROM word_hits h
+    WHERE h.content_sha256 IN (SELECT r.content_sha256 FROM readable r)
+    GROUP BY h.chunk_id, h.content_sha256 ORDER BY score DESC, h.chunk_id LIMIT :candidate_limit
 ),
 keyword_scores AS MATERIALIZED (
-    SELECT l.chunk_id, l.score + coalesce(f.score, 0) AS score
+    SELECT l.chunk_id, l.content_sha256, l.score + coalesce(f.score, 0) AS score
     FROM led l
-    JOIN chunk_words c ON c.workspace_id = :workspace_id AND c.chunk_id = l.chunk_id
+    LEFT JOIN searched_words c ON c.workspace_id = :workspace_id AND c.chunk_id = l.chunk_id
+        AND EXISTS (SELECT 1 FROM weighed w WHERE NOT w.leads)
     LEFT JOIN LATERAL (
-        SELECT sum(
-            w.weight * (:k1 + 1) * c.counts[array_position(c.words, w.word)]
-            / (c.counts[array_position(c.words, w.word)] + :k1 * (1 - :b + :b * c.length / w.mean_length))
-        ) AS score
-        FROM weighed w WHERE NOT w.leads
+        SELECT sum(CAST(1e9 * w.weight * t.count / (t.count + w.base + w.slope * c.length) AS bigint)) AS score
+        FROM weighed w
+        CROSS JOIN LATERAL (SELECT c.counts[array_position(c.words, w.word)] AS count OFFSET 0) AS t
+        WHERE NOT w.leads
     ) AS f ON true
     WHERE EXISTS (
         SELECT 1 FROM chunk_embeddings e
         WHERE e.workspace_id = :workspace_id AND e.model = :model AND e.chunk_id = l.chunk_id)
 ),
-keyword_arm AS (
-    SELECT k.chunk_id, row_number() OVER (ORDER BY k.score DESC, k.chunk_id) AS arm_rank
+keyword_arm AS MATERIALIZED (
+    SELECT k.chunk_id, k.content_sha256, row_number() OVER (ORDER BY k.score DESC, k.chunk_id) AS arm_rank
     FROM keyword_scores k ORDER BY k.score DESC, k.chunk_id LIMIT :arm_limit
 ),
-identifier_matches AS (
-    -- A match in the name of the document weighs as much as two in the text, since 3.0.1 mentions 3.0 as well.
-    SELECT c.id AS chunk_id, 2 * coalesce(n.name_matches, 0) + m.in_text AS weight, coalesce(k.score, 0) AS relevance
-    FROM chunks c
-    JOIN source s ON s.content_sha256 = c.content_sha256
-    LEFT JOIN matches n ON n.content_sha256 = c.content_sha256
-    LEFT JOIN keyword_scores k ON k.chunk_id = c.id
-    CROSS JOIN LATERAL (
-        SELECT count(DISTINCT w.number) AS in_text FROM wanted w WHERE w.identifier = ANY (c.identifiers)
-    ) AS m
-    WHERE c.workspace_id = :workspace_id
-      AND c.identifiers && ARRAY(SELECT w.identifier FROM wanted w)
-      AND EXISTS (
-          SELECT 1 FROM chunk_embeddings e
-          WHERE e.workspace_id = :workspace_id AND e.model = :model AND e.chunk_id = c.id)
-    ORDER BY weight DESC, relevance DESC, c.id LIMIT :candidate_limit
+
+-- Identifiers: in the texts, and in the names of documents.
+asked AS MATERIALIZED (
+    -- The forms of one identifier ("4960", "rfc4960") share a number: they count once.
+    SELECT t.identifier, t.number
+    FROM unnest(CAST(:identifiers AS text[]), CAST(:identifier_numbers AS integer[])) AS t (identifier, number)
 ),
-identifier_scores AS (
-    -- One at the start of a line, where clauses are numbered, counts half as much again as one in a sentence.
-    SELECT m.chunk_id, m.relevance, m.weight + 0.5 * (
-        SELECT count(DISTINCT w.number) FROM wanted w
-        WHERE w.identifier = ANY (c.identifiers)
-          AND c.text ~* concat(
-              '(^|\n)[^\w\n]*v?', regexp_replace(w.identifier, '(\W)', '\\\1', 'g'), '(?!\w|[.-]\d)')
-    ) AS weight
-    FROM identifier_matches m JOIN chunks c ON c.workspace_id = :workspace_id AND c.id = m.chunk_id
+name_hits AS MATERIALIZED (
+    SELECT n.id, n.content_sha256, a.number
+    FROM asked a
+    JOIN searched_names n ON n.workspace_id = :workspace_id AND n.identifiers @> ARRAY[a.identifier]
 ),
-identifier_arm AS (
-    SELECT m.chunk_id, rank() OVER (ORDER BY m.weight DESC) AS arm_rank
-    FROM identifier_scores m
-    ORDER BY m.weight DESC, m.relevance DESC, m.chunk_id
-    LIMIT :arm_limit
+named AS MATERIALIZED (
+    SELECT h.content_sha256, h.number
+    FROM name_hits h WHERE h.id IN (SELECT r.id FROM readable r)
+    GROUP BY h.content_sha256, h.number
 ),
-vector_arm AS (
-    SELECT n.chunk_id, row_number() OVER (ORDER BY n.distance, n.chunk_id) AS arm_rank
+names AS MATERIALIZED (
+    SELECT n.content_sha256, count(*) AS matches FROM named n GROUP BY n.content_sha256
+),
+wanted AS MATERIALIZED (
+    -- What names a document is not looked for in the texts. The rarest ones lead, as among words.
+    SELECT i.number, i.word,
+           sum(k.chunks) OVER (ORDER BY k.chunks, i.word) <= :postings_limit
+           OR row_number() OVER (ORDER BY k.chunks, i.word) = 1 AS leads
     FROM (
-        SELECT e.chunk_id, e.embedding <=> CAST(:embedding AS halfvec) AS distance
-        FROM chunk_embeddings e
-        WHERE e.workspace_id = :workspace_id AND e.model = :model
-          AND e.content_sha256 IN (SELECT s.content_sha256 FROM source s)
-        ORDER BY distance, e.chunk_id
-        LIMIT :arm_limit
-    ) AS n
+        SELECT a.number, identifier_number(:workspace_id, a.identifier) AS word FROM asked a
+        WHERE a.number NOT IN (SELECT n.number FROM named n)
+    ) AS i
+    JOIN word_counts k ON k.workspace_id = :workspace_id AND k.word = i.word
 ),
+identifier_hits AS MATERIALIZED (
+    -- One at the start of a line, where clauses are numbered, weighs 3, one in a sentence 2; each identifier by its best
+    -- form.
+    SELECT c.chunk_id, c.content_sha256, t.weight
+    FROM wanted w
+    JOIN searched_words c ON c.workspace_id = :workspace_id AND c.words @> ARRAY[w.word]
+    CROSS JOIN LATERAL (
+        SELECT sum(b.weight) AS weight
+        FROM (
+            SELECT max(c.counts[array_position(c.words, o.word)]) + 1 AS weight FROM wanted o GROUP BY o.number
+        ) AS b
+    ) AS t
+    WHERE w.leads
+),
+identifier_matches AS MATERIALIZED (
+    -- A match in the name of the document weighs as much as two in sentences, since 3.0.1 mentions 3.0 as well.
+    SELECT h.chunk_id, h.content_sha256, max(h.weight) + 4 * coalesce(n.matches, 0) AS weight,
+           coalesce(k.score, 0) AS relevance
+    FROM identifier_hits h
+    LEFT JOIN names n ON n.content_sha256 = h.content_sha256
+    LEFT JOIN keyword_scores k ON k.chunk_id = h.chunk_id
+    WHERE h.content_sha256 IN (SELECT r.content_sha256 FROM readable r)
+    GROUP BY h.chunk_id, h.content_sha256, n.matches, k.score
+    ORDER BY weight DESC, relevance DESC, h.chunk_id LIMIT :candidate_limit
+),
+identifier_arm AS MATERIALIZED (
+    SELECT m.chunk_id, m.content_sha256, rank() OVER (ORDER BY m.weight DESC) AS arm_rank
+    FROM identifier_matches m
+    WHERE EXISTS (
+        SELECT 1 FROM chunk_embeddings e
+        WHERE e.workspace_id = :workspace_id AND e.model = :model AND e.chunk_id = m.chunk_id)
+    ORDER BY m.weight DESC, m.relevance DESC, m.chunk_id LIMIT :arm_limit
+),
+
+-- Vectors: all of a small workspace; of one with cells, those of the nearest cells and those that are in none yet.
+probing AS MATERIALIZED (
+    -- A reader of a part has to look at more. When that part has fewer vectors than would be looked at, all of it is.
+    SELECT l.breadth * sqrt(p.vectors) / p.share AS vectors,
+           p.vectors * p.share <= l.breadth * sqrt(p.vectors) / p.share AS is_small
+    FROM vector_layouts l
+    CROSS JOIN (
+        SELECT greatest(w.searched_chunks, 1)::float8 AS vectors,
+               greatest((SELECT count(*) FROM readable r), 1)::float8 / greatest(
+                   (SELECT count(*) FROM documents d
+                    WHERE d.workspace_id = :workspace_id AND d.current_content IS NOT NULL), 1) AS share
+        FROM workspaces w WHERE w.id = :workspace_id
+    ) AS p
+    WHERE l.workspace_id = :workspace_id AND l.model = :model
+),
+nearest_cells AS MATERIALIZED (
+    SELECT o.id
+    FROM (
+        SELECT c.id, sum(c.size) OVER (ORDER BY c.distance, c.id) - c.size AS vectors_before
+        FROM (
+            SELECT v.id, v.size, v.centroid <=> CAST(:embedding AS halfvec) AS distance
+            FROM vector_cells v WHERE v.workspace_id = :workspace_id AND v.model = :model
+        ) AS c
+    ) AS o
+    JOIN probing p ON o.vectors_before < p.vectors AND NOT p.is_small
+),
+vector_hits AS MATERIALIZED (
+    SELECT e.chunk_id, e.content_sha256, e.embedding <=> CAST(:embedding AS halfvec) AS distance
+    FROM nearest_cells n
+    JOIN chunk_embeddings e ON e.workspace_id = :workspace_id AND e.model = :model AND e.cell = n.id
+    UNION ALL
+    SELECT e.chunk_id, e.content_sha256, e.embedding <=> CAST(:embedding AS halfvec)
+    FROM chunk_embeddings e
+    WHERE e.workspace_id = :workspace_id AND e.model = :model AND e.cell IS NULL
+      AND NOT EXISTS (SELECT 1 FROM probing p WHERE p.is_small)
+),
+nearest AS MATERIALIZED (
+    SELECT h.chunk_id, h.content_sha256, h.distance
+    FROM vector_hits h
+    WHERE h.content_sha256 IN (SELECT r.content_sha256 FROM readable r)
+    ORDER BY h.distance, h.chunk_id LIMIT :arm_limit
+),
+nearest_of_all AS (
+    -- All that this reader may read, when that is little, or when the cells held too little of it.
+    SELECT e.chunk_id, e.content_sha256, e.embedding <=> CAST(:embedding AS halfvec) AS distance
+    FROM (SELECT DISTINCT r.content_sha256 FROM readable r) AS s
+    JOIN chunk_embeddings e
+        ON e.workspace_id = :workspace_id AND e.model = :model AND e.content_sha256 = s.content_sha256
+    WHERE EXISTS (SELECT 1 FROM probing p WHERE p.is_small OR (SELECT count(*) FROM nearest n) < :arm_limit)
+    ORDER BY distance, e.chunk_id LIMIT :arm_limit
+),
+vector_arm AS MATERIALIZED (
+    SELECT n.chunk_id, n.content_sha256, row_number() OVER (ORDER BY n.distance, n.chunk_id) AS arm_rank
+    FROM (SELECT * FROM nearest UNION SELECT * FROM nearest_of_all) AS n
+    ORDER BY n.distance, n.chunk_id LIMIT :arm_limit
+),
+
 fused AS (
-    SELECT a.chunk_id,
+    SELECT a.chunk_id, a.content_sha256,
            min(a.arm_rank) FILTER (WHERE a.arm = 'identifier') AS identifier_rank,
            min(a.arm_rank) FILTER (WHERE a.arm = 'keyword') AS keyword_rank,
-           min(a.arm_rank) FILTER (WHERE a.arm = 'vector') AS vector_rank,
-           sum(a.score) AS score
+           min(a.arm_rank) FILTER (WHERE a.arm = 'vector') AS vector_rank
     FROM (
-        SELECT chunk_id, arm_rank, 'identifier' AS arm,
-               CAST(:identifier_weight AS float8) / (:identifier_k + arm_rank) AS score FROM identifier_arm
+        SELECT chunk_id, content_sha256, arm_rank, 'identifier' AS arm FROM identifier_arm
         UNION ALL
-        SELECT chunk_id, arm_rank, 'keyword', CAST(:keyword_weight AS float8) / (:rrf_k + arm_rank) FROM keyword_arm
+        SELECT chunk_id, content_sha256, arm_rank, 'keyword' FROM keyword_arm
         UNION ALL
-        SELECT chunk_id, arm_rank, 'vector', CAST(:vector_weight AS float8) / (:rrf_k + arm_rank) FROM vector_arm
+        SELECT chunk_id, content_sha256, arm_rank, 'vector' FROM vector_arm
     ) AS a
-    GROUP BY a.chunk_id
+    GROUP BY a.chunk_id, a.content_sha256
+),
+best AS MATERIALIZED (
+    SELECT f.chunk_id, f.identifier_rank, f.keyword_rank, f.vector_rank,
+           coalesce(CAST(:identifier_weight AS float8) / (:identifier_k + f.identifier_rank), 0)
+           + coalesce(CAST(:keyword_weight AS float8) / (:rrf_k + f.keyword_rank), 0)
+           + coalesce(CAST(:vector_weight AS float8) / (:rrf_k + f.vector_rank), 0)
+           + CAST(:name_weight AS float8) * coalesce(n.matches, 0) / (:rrf_k + 1) AS score
+    FROM fused f
+    LEFT JOIN names n ON n.content_sha256 = f.content_sha256
+    ORDER BY score DESC, f.chunk_id LIMIT :result_limit
 )
-SELECT c.id AS chunk_id, s.document_id, s.name AS document_name, s.version_id, c.content_sha256, c.ordinal,
-       c.page_start, c.page_end, c.start_offset, c.end_offset, c.text, c.heading, c.token_count,
-       f.score + :name_weight * coalesce(n.name_matches, 0) / (:rrf_k + 1) AS score,
-       f.identifier_rank, f.keyword_rank, f.vector_rank,
+SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, d.current_version_id AS version_id,
+       c.content_sha256, c.ordinal, c.page_start, c.page_end, c.start_offset, c.end_offset, c.text, c.heading,
+       c.token_count, b.score, b.identifier_rank, b.keyword_rank, b.vector_rank,
        1 - (e.embedding <=> CAST(:embedding AS halfvec)) AS similarity,
        ARRAY(
            SELECT p.start_offset FROM pages p
@@ -165,10 +224,11 @@ SELECT c.id AS chunk_id, s.document_id, s.name AS document_name, s.version_id, c
              AND p.number BETWEEN c.page_start AND c.page_end
            ORDER BY p.number
        ) AS page_offsets
-FROM fused f
-JOIN chunks c ON c.workspace_id = :workspace_id AND c.id = f.chunk_id
-JOIN source s ON s.content_sha256 = c.content_sha256
-LEFT JOIN matches n ON n.content_sha256 = c.content_sha256
+FROM best b
+JOIN chunks c ON c.workspace_id = :workspace_id AND c.id = b.chunk_id
 JOIN chunk_embeddings e ON e.workspace_id = :workspace_id AND e.model = :model AND e.chunk_id = c.id
-ORDER BY score DESC, c.id
-LIMIT :result_limit
+CROSS JOIN LATERAL (
+    SELECT r.id, r.name, r.current_version_id FROM readable_documents(:workspace_id, :user_id) AS r
+    WHERE r.current_content = c.content_sha256 ORDER BY r.created_at, r.id LIMIT 1
+) AS d
+ORDER BY b.score DESC, c.id

@@ -1,23 +1,12 @@
 -- neighbours: the chunks before and after some chunks, of contents that this user can search now; each under the name
 -- by which a search gives it, which is that of the oldest document.
 
-WITH member AS MATERIALIZED (
-    -- Read anew in each statement: who was removed meanwhile reads nothing.
-    SELECT m.role FROM memberships m WHERE m.workspace_id = :workspace_id AND m.user_id = :user_id
-),
-source AS MATERIALIZED (
-    SELECT DISTINCT ON (d.current_content) d.current_content AS content_sha256, d.id AS document_id, d.name,
-           d.current_version_id AS version_id
-    FROM member m
-    JOIN documents d ON d.workspace_id = :workspace_id AND d.current_content = ANY (CAST(:contents AS text[]))
-    WHERE d.visibility = 'workspace'
-       OR EXISTS (
-           SELECT 1 FROM document_grants g
-           WHERE g.workspace_id = :workspace_id AND g.document_id = d.id AND g.user_id = :user_id)
-       -- What nobody may read any more, since its readers have left, falls to the owners.
-       OR (m.role = 'owner' AND NOT EXISTS (
-           SELECT 1 FROM document_grants g WHERE g.workspace_id = :workspace_id AND g.document_id = d.id))
-    ORDER BY d.current_content, d.created_at, d.id
+WITH source AS MATERIALIZED (
+    SELECT DISTINCT ON (r.current_content) r.current_content AS content_sha256, r.id AS document_id, r.name,
+           r.current_version_id AS version_id
+    FROM readable_documents(:workspace_id, :user_id) AS r
+    WHERE r.current_content = ANY (CAST(:contents AS text[]))
+    ORDER BY r.current_content, r.created_at, r.id
 ),
 wanted AS (
     SELECT DISTINCT a.content_sha256, a.ordinal + s.step AS ordinal
