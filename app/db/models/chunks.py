@@ -48,7 +48,7 @@ class VectorCell(TenantRow):
     __tablename__ = "vector_cells"
 
     model: Mapped[str] = mapped_column(primary_key=True)
-    id: Mapped[int] = mapped_column(BigInteger, Identity(always=True), primary_key=True)
+    id: Mapped[int] = mapped_column(BigInteger, Identity(), primary_key=True)
     generation: Mapped[int]
     size: Mapped[int] = mapped_column(default=0)
     centroid: Mapped[list[float]] = mapped_column(HALFVEC)

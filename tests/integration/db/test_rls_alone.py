@@ -171,6 +171,8 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
     }  # fmt: skip
     async with services.database.workspace(tenant.scope) as session:
         mine = {"workspace_id": tenant.workspace.id}
+        session.add(models.VectorCell(**mine, model=word, generation=1, centroid=vector.tolist()))
+        session.add(models.VectorLayout(**mine, model=word, generation=1, made_for=1, breadth=1.0))
         session.add(models.PendingBlob(**mine, blob_key=word))
         session.add(
             models.DeadLetter(**mine, id=uuid4(), task="ingest", payload={}, reason=word, detail="words", attempts=3)

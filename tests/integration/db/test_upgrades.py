@@ -38,13 +38,14 @@ FROM versions v WHERE v.document_id = d.id AND v.number = 2
 CHUNKS = """
 INSERT INTO chunks (workspace_id, id, content_sha256, ordinal, start_offset, end_offset, page_start, page_end, heading,
                     text, token_count, identifiers, tsv)
-SELECT c.workspace_id, gen_random_uuid(), c.sha256, n, n, n + 1, 1, 1, 'Pumps', made.text, 1, '{}',
-       to_tsvector('english', 'Pumps' || made.text)
+SELECT c.workspace_id, gen_random_uuid(), c.sha256, n, n, n + 1, 1, 1, made.heading, made.text, 1, made.identifiers,
+       to_tsvector('english', made.heading || E'\\n' || made.text)
 FROM contents c
 CROSS JOIN LATERAL (
-    VALUES (0, ''), (1, ' and valves of key' || c.blob_key), (2, repeat(' checked daily', 300))) made (n, text)
-WHERE c.blob_key <> 'd';
-UPDATE chunks SET tsv = '' WHERE ordinal = 0
+    VALUES (0, '', '', CAST('{}' AS text[])),
+           (1, 'Pumps', 'valves of key' || c.blob_key || E'\\n5.1 like 7.2', '{5.1,7.2}'),
+           (2, 'Pumps', repeat(' checked daily', 300), '{}')) made (n, heading, text, identifiers)
+WHERE c.blob_key <> 'd'
 """
 RECOMPUTED = """
 SELECT md5(coalesce(bit_xor(('x' || md5(concat_ws(
@@ -134,14 +135,17 @@ def test_words_that_are_there_are_kept_and_counted(scratch: DatabaseUrls) -> Non
         found = kept(connection, ids["full"])
         assert found == recounted(connection, ids["full"])
         assert kept(connection, ids["empty"]) == NOTHING
-        # Two searched contents of three chunks: none; pump, valv and the key; pump, check and daili, 255 times at most.
+        # Two searched contents of three chunks: none; pump, valv, the key, like and two numbers; pump, check and daili,
+        # 255 times at most.
         assert found.chunks == 6
-        assert found.length == 2 * (0 + 3 + 511)
+        assert found.length == 2 * (0 + 6 + 511)
         stored = connection.execute(sa.text("SELECT length, counts, words FROM chunk_words ORDER BY length")).all()
-        assert [row.length for row in stored] == [0, 0, 0, 3, 3, 3, 511, 511, 511]
-        assert [sorted(row.counts) for row in stored[::3]] == [[], [1, 1, 1], [1, 255, 255]]
+        assert [row.length for row in stored] == [0, 0, 0, 6, 6, 6, 511, 511, 511]
+        assert [sorted(row.counts) for row in stored[::3]] == [[], [1, 1, 1, 1, 1, 1, 1, 2], [1, 255, 255]]
         number = connection.scalar(sa.text("SELECT word_number(:full, 'pump')"), ids)
         assert found.words[number] == 4
+        clause = connection.scalar(sa.text("SELECT identifier_number(:full, '5.1')"), ids)
+        assert found.words[clause] == 2
         read_as = connection.execute(sa.text("SELECT DISTINCT language, text_search FROM contents")).all()
         assert read_as == [("", "english")]
     # From here on the triggers go on from what the migration has left.

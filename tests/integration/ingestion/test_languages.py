@@ -26,12 +26,11 @@ _AGAIN = sa.text("""
     SELECT count(*) FROM chunk_words w
     JOIN chunks c ON c.workspace_id = w.workspace_id AND c.id = w.chunk_id
     JOIN contents o ON o.workspace_id = w.workspace_id AND o.sha256 = w.content_sha256
-    CROSS JOIN LATERAL (
-        SELECT coalesce(sum(cardinality(l.positions)), 0) AS length,
-               array_agg(word_number(:id, l.lexeme)) AS words, array_agg(cardinality(l.positions)::smallint) AS counts
-        FROM unnest(to_tsvector(o.text_search::regconfig, c.heading || E'\\n' || c.text)) l
+    CROSS JOIN LATERAL words_of(
+        :id, o.text_search::regconfig, c.heading || E'\\n' || c.text, c.text, '{}'
     ) AS made
-    WHERE w.workspace_id = :id AND (w.length, w.words, w.counts) = (made.length, made.words, made.counts)
+    WHERE w.workspace_id = :id AND w.length = made.length
+      AND w.words[1 : cardinality(made.words)] = made.words AND w.counts[1 : cardinality(made.words)] = made.counts
 """)
 
 
