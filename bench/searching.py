@@ -20,6 +20,7 @@ from app.llm.embedders import Embedders
 from app.retrieval import repository
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
+from app.retrieval.reranking import MOST_RERANKED
 from app.retrieval.service import RetrievalService
 from app.retrieval.types import Passage
 from bench.embedder import HashEmbedder
@@ -115,8 +116,8 @@ class Search:
         query = HybridQuery(searchable(question.text), extract_identifiers(question.text), question.vector, MODEL)
         async with self._database.workspace(scope) as session:
             began = time.perf_counter()
-            found = await repository.find_passages(session, scope, query, self._settings, limit)
-            return found, time.perf_counter() - began
+            found = await repository.find_passages(session, scope, query, self._settings, max(limit, MOST_RERANKED))
+            return found[:limit], time.perf_counter() - began
 
 
 @contextlib.asynccontextmanager

@@ -21,11 +21,12 @@ class FusionSettings:
         identifier_k: The same for identifiers, whose ranks are steps: the clause itself comes before what refers to it.
         arm_limit: Passages that each arm brings.
         max_lexemes: Words of a question that the keyword arm reads; keeps a pasted page from scanning all.
+        max_identifiers: Forms of identifiers of a question that are looked for, for the same reason.
         k1: How much a word that is repeated in a passage adds (BM25; 1.2 is usual).
         b: How much the length of a passage counts, from 0 to 1 (BM25; 0.75 is usual).
-        postings_limit: Passages that the rarest words of a question may stand in, in all, to be looked at; commoner
-            words only score what those have found. The rarest one is always looked at.
-        candidate_limit: Passages that are scored by all words.
+        postings_limit: Passages that the rarest words or identifiers of a question may stand in, in all, to be read;
+            commoner ones only score what those have found. The rarest one is always looked at.
+        candidate_limit: Passages that are scored by all of them.
     """
 
     identifier_weight: float = 0.05
@@ -36,10 +37,11 @@ class FusionSettings:
     identifier_k: int = 0
     arm_limit: int = 50
     max_lexemes: int = 48
+    max_identifiers: int = 32
     k1: float = 1.2
     b: float = 0.75
-    postings_limit: int = 4_000
-    candidate_limit: int = 400
+    postings_limit: int = 1_500
+    candidate_limit: int = 200
 
     def __post_init__(self) -> None:
         weights = (self.identifier_weight, self.keyword_weight, self.vector_weight, self.name_weight)
@@ -48,6 +50,7 @@ class FusionSettings:
             self.identifier_k + 1,
             self.arm_limit,
             self.max_lexemes,
+            self.max_identifiers,
             self.postings_limit,
             self.candidate_limit,
         )

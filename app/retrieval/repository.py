@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Row, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.core.ids import ChunkId
@@ -17,6 +17,8 @@ from app.retrieval.types import ArmRanks, CorpusState, PageStart, Passage
 
 _QUERIES = "app.retrieval.queries"
 _LONGEST_PREFIX = 16
+# For this transaction: the statement is long, and to plan it anew for each question takes longer than to run it.
+_ONE_PLAN = text("SET LOCAL plan_cache_mode = force_generic_plan")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,7 @@ async def find_passages(
     session: AsyncSession, scope: WorkspaceScope, query: HybridQuery, settings: FusionSettings, limit: int
 ) -> tuple[Passage, ...]:
     """Return the best passages, best first."""
+    await session.execute(_ONE_PLAN)
     rows = await session.execute(
         load_sql(_QUERIES, "hybrid"),
         {
@@ -56,12 +59,13 @@ async def find_passages(
 
 
 async def absent_identifiers(
-    session: AsyncSession, scope: WorkspaceScope, identifiers: Sequence[str]
+    session: AsyncSession, scope: WorkspaceScope, identifiers: Sequence[str], settings: FusionSettings
 ) -> tuple[str, ...]:
     """Return those identifiers, of each its first form, that no document of this reader holds in any form."""
     if not identifiers:
         return ()
-    found = await session.scalars(load_sql(_QUERIES, "absent"), {**_reader(scope), **_identifiers(identifiers)})
+    asked = {**_identifiers(identifiers), "max_identifiers": settings.max_identifiers}
+    found = await session.scalars(load_sql(_QUERIES, "absent"), {**_reader(scope), **asked})
     return tuple(identifiers[number] for number in found)
 
 

@@ -57,7 +57,7 @@ class RetrievalService:
         async with self._database.workspace(scope) as session:
             most = max(limit, MOST_RERANKED)
             passages = await repository.find_passages(session, scope, hybrid, self._settings, most)
-            absent = await repository.absent_identifiers(session, scope, hybrid.identifiers)
+            absent = await repository.absent_identifiers(session, scope, hybrid.identifiers, self._settings)
         passages = await self._reranker.rerank(text, passages)
         return SearchResult(passages[:limit], absent)
 

@@ -8,7 +8,9 @@ WITH readable AS MATERIALIZED (
 ),
 asked AS MATERIALIZED (
     SELECT t.identifier, t.number
-    FROM unnest(CAST(:identifiers AS text[]), CAST(:identifier_numbers AS integer[])) AS t (identifier, number)
+    FROM unnest(CAST(:identifiers AS text[]), CAST(:identifier_numbers AS integer[]))
+        WITH ORDINALITY AS t (identifier, number, place)
+    WHERE t.place <= :max_identifiers
 ),
 name_hits AS MATERIALIZED (
     SELECT n.id, a.number FROM asked a

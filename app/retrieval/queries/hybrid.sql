@@ -14,10 +14,11 @@ asked_words AS MATERIALIZED (
     -- In each language of the workspace; the first ones of a question that is a pasted page.
     SELECT word_number(:workspace_id, l.lexeme) AS word
     FROM pg_ts_config AS t
-    CROSS JOIN LATERAL unnest(to_tsvector(CAST(t.oid AS regconfig), :question)) AS l
-    WHERE EXISTS (
+    CROSS JOIN LATERAL (
         SELECT 1 FROM contents c
-        WHERE c.workspace_id = :workspace_id AND c.text_search = CAST(t.cfgname AS text) AND c.counted)
+        WHERE c.workspace_id = :workspace_id AND c.text_search = CAST(t.cfgname AS text) AND c.counted LIMIT 1
+    ) AS spoken
+    CROSS JOIN LATERAL unnest(to_tsvector(CAST(t.oid AS regconfig), :question)) AS l
     GROUP BY l.lexeme ORDER BY min(l.positions[1]), l.lexeme LIMIT :max_lexemes
 ),
 weighed AS MATERIALIZED (
@@ -52,12 +53,16 @@ led AS MATERIALIZED (
 keyword_scores AS MATERIALIZED (
     SELECT l.chunk_id, l.content_sha256, l.score + coalesce(f.score, 0) AS score
     FROM led l
-    LEFT JOIN searched_words c ON c.workspace_id = :workspace_id AND c.chunk_id = l.chunk_id
-        AND EXISTS (SELECT 1 FROM weighed w WHERE NOT w.leads)
     LEFT JOIN LATERAL (
-        SELECT sum(CAST(1e9 * w.weight * t.count / (t.count + w.base + w.slope * c.length) AS bigint)) AS score
-        FROM weighed w
-        CROSS JOIN LATERAL (SELECT c.counts[array_position(c.words, w.word)] AS count OFFSET 0) AS t
+        SELECT sum(CAST(1e9 * w.weight * t.count / (t.count + w.base + w.slope * o.length) AS bigint)) AS score
+        FROM (
+            SELECT c.length, c.words, c.counts FROM searched_words c
+            WHERE c.workspace_id = :workspace_id AND c.chunk_id = l.chunk_id
+              AND EXISTS (SELECT 1 FROM weighed w WHERE NOT w.leads)
+            OFFSET 0
+        ) AS o
+        CROSS JOIN weighed w
+        CROSS JOIN LATERAL (SELECT o.counts[array_position(o.words, w.word)] AS count OFFSET 0) AS t
         WHERE NOT w.leads
     ) AS f ON true
     WHERE EXISTS (
@@ -73,7 +78,9 @@ keyword_arm AS MATERIALIZED (
 asked AS MATERIALIZED (
     -- The forms of one identifier ("4960", "rfc4960") share a number: they count once.
     SELECT t.identifier, t.number
-    FROM unnest(CAST(:identifiers AS text[]), CAST(:identifier_numbers AS integer[])) AS t (identifier, number)
+    FROM unnest(CAST(:identifiers AS text[]), CAST(:identifier_numbers AS integer[]))
+        WITH ORDINALITY AS t (identifier, number, place)
+    WHERE t.place <= :max_identifiers
 ),
 name_hits AS MATERIALIZED (
     SELECT n.id, n.content_sha256, a.number
