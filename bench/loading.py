@@ -56,9 +56,11 @@ _COUNT_WORDS = """
 """
 # One string there and back: the driver takes a minute for so many values.
 _NUMBERS = """
-    SELECT string_agg({}(%s, t.word)::text, ' ' ORDER BY t.place)
-    FROM string_to_table(%s, ' ') WITH ORDINALITY AS t (word, place)
+    SELECT string_agg({}::text, ' ' ORDER BY t.place)
+    FROM string_to_table(%(words)s, ' ') WITH ORDINALITY AS t (word, place)
 """
+_WORD = sql.SQL("word_number(%(workspace)s, 'english', t.word)")
+_IDENTIFIER = sql.SQL("identifier_number(%(workspace)s, t.word)")
 _SECONDARY_INDEXES = """
     SELECT i.indexrelid::regclass::text, pg_get_indexdef(i.indexrelid) FROM pg_index i
     WHERE i.indrelid = ANY(%s::regclass[])
@@ -72,7 +74,8 @@ class _Shelf:
     """What is known of one tenant while it is filled.
 
     Attributes:
-        numbers: The number of every token in its workspace as a word, then of every identifier among them as such.
+        numbers: The number of every token in its workspace as a word, then of every identifier among them as such, and
+            last of the word of no letters.
         chunks: In how many chunks each of these stands.
         length: Positions of all chunks.
     """
@@ -132,15 +135,17 @@ class Loader:
             (tenant.workspace_id, tenant.owner, tenant.workspace_id, tenant.guest),
         )
         lexicon = self.library.lexicon
-        numbers = np.zeros(lexicon.size + len(lexicon.identifiers), np.int64)
+        numbers = np.zeros(lexicon.size + len(lexicon.identifiers) + 1, np.int64)
         for known, kind, words in (
-            (slice(0, tenant.known_words), "word_number", lexicon.lexemes[: tenant.known_words]),
-            (slice(WORDS, lexicon.size), "word_number", lexicon.lexemes[WORDS:]),
-            (slice(lexicon.size, None), "identifier_number", lexicon.identifiers),
+            (slice(0, tenant.known_words), _WORD, lexicon.lexemes[: tenant.known_words]),
+            (slice(WORDS, lexicon.size), _WORD, lexicon.lexemes[WORDS:]),
+            (slice(lexicon.size, -1), _IDENTIFIER, lexicon.identifiers),
         ):
-            statement = sql.SQL(_NUMBERS).format(sql.Identifier(kind))
-            ((found,),) = connection.execute(statement, (tenant.workspace_id, " ".join(words)))
+            statement = sql.SQL(_NUMBERS).format(kind)
+            given = {"workspace": tenant.workspace_id, "words": " ".join(words)}
+            ((found,),) = connection.execute(statement, given)
             numbers[known] = np.array(found.split(), np.int64)
+        ((numbers[-1],),) = connection.execute("SELECT word_number(%s, 'english', '')", (tenant.workspace_id,))
         return _Shelf(numbers, np.zeros(numbers.size, np.int32))
 
     def _add(self, rows: dict[str, list[bytes]], document: Document, shelf: _Shelf) -> None:
@@ -165,15 +170,17 @@ class Loader:
         _add_document(rows, document)
 
     def _with_identifiers(self, words: Words, document: Document) -> Words:
-        """Add to the words of each chunk its identifiers as such: 2 for the one that its first line begins with."""
+        """Add to the words of each chunk its identifiers as such, 2 for a leading one, and the word of no letters."""
         lexicon = self.library.lexicon
         chunks = np.repeat(np.arange(len(words.ends)), np.diff(words.ends, prepend=0))
         found = words.tokens >= WORDS
         leading = words.tokens[found] == np.array([line[0] for line in document.lines])[chunks[found]]
-        order = np.argsort(np.concatenate([chunks, chunks[found]]), kind="stable")
-        tokens = np.concatenate([words.tokens, words.tokens[found] - WORDS + lexicon.size])[order]
-        counts = np.concatenate([words.counts, 1 + leading.astype(np.int32)])[order]
-        ends = np.array(words.ends) + np.cumsum(np.bincount(chunks[found], minlength=len(words.ends)))
+        each = np.arange(len(words.ends))
+        order = np.argsort(np.concatenate([chunks, chunks[found], each]), kind="stable")
+        none = np.full(each.size, lexicon.size + len(lexicon.identifiers))
+        tokens = np.concatenate([words.tokens, words.tokens[found] - WORDS + lexicon.size, none])[order]
+        counts = np.concatenate([words.counts, 1 + leading.astype(np.int32), np.ones(each.size, np.int32)])[order]
+        ends = np.array(words.ends) + np.cumsum(np.bincount(chunks[found], minlength=each.size)) + each + 1
         return Words(tokens.astype(np.int32), counts.astype(np.int32), tuple(ends.tolist()))
 
     def _add_texts(self, rows: dict[str, list[bytes]], document: Document, ids: Sequence[bytes]) -> None:

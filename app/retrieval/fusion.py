@@ -8,17 +8,16 @@ from dataclasses import asdict, dataclass
 class FusionSettings:
     """Weights and limits of one search.
 
-    A passage scores the sum of `weight / (k + rank)` over the arms that found it (reciprocal rank fusion, Cormack et
-    al. 2009, which also names 60 as k).
+    A passage scores the weighted sum of its shares of the highest keyword score and of the highest similarity among all
+    that were found (convex combination; Bruch, Gai and Ingber, ACM TOIS 2023), and what its identifiers add.
 
     Attributes:
-        identifier_weight: Weight of exact identifiers. With its k, the first rank counts three times as much as that of
-            another arm, and twice as much as the second: a number is never a synonym.
+        identifier_weight: Added for the passage that alone holds most of the question's identifiers: more than the
+            other arms together, since a number is never a synonym. Divided by the rank, and by the root of how many
+            share it.
         keyword_weight: Weight of words.
         vector_weight: Weight of meaning.
-        name_weight: Added, as if ranked first, for each identifier of the question in the document's name.
-        rrf_k: Flattens the differences between high ranks.
-        identifier_k: The same for identifiers, whose ranks are steps: the clause itself comes before what refers to it.
+        name_weight: Added for each identifier of the question in the document's name.
         arm_limit: Passages that each arm brings.
         max_lexemes: Words of a question that the keyword arm reads; keeps a pasted page from scanning all.
         max_identifiers: Forms of identifiers of a question that are looked for, for the same reason.
@@ -29,12 +28,10 @@ class FusionSettings:
         candidate_limit: Passages that are scored by all of them.
     """
 
-    identifier_weight: float = 0.05
-    keyword_weight: float = 1.0
-    vector_weight: float = 1.0
-    name_weight: float = 1.0
-    rrf_k: int = 60
-    identifier_k: int = 0
+    identifier_weight: float = 1.5
+    keyword_weight: float = 0.5
+    vector_weight: float = 0.5
+    name_weight: float = 0.5
     arm_limit: int = 50
     max_lexemes: int = 48
     max_identifiers: int = 32
@@ -46,8 +43,6 @@ class FusionSettings:
     def __post_init__(self) -> None:
         weights = (self.identifier_weight, self.keyword_weight, self.vector_weight, self.name_weight)
         limits = (
-            self.rrf_k,
-            self.identifier_k + 1,
             self.arm_limit,
             self.max_lexemes,
             self.max_identifiers,

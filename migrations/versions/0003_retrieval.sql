@@ -27,27 +27,32 @@ ALTER TABLE documents ADD COLUMN current_content text;
 CREATE INDEX documents_current_content_idx ON documents (workspace_id, current_content) INCLUDE (visibility, id);
 CREATE INDEX documents_identifiers_idx ON documents USING gin (workspace_id, identifiers);
 
--- A word of one workspace. Its number is another one in each workspace, so that an index over all of them holds, for
--- each number, the chunks of one workspace only: neither time nor ranking depends on what others store. An identifier has
--- a number of its own, whatever word it is as well.
-CREATE FUNCTION word_number(workspace uuid, lexeme text) RETURNS bigint
+-- A word of one workspace, as a text search configuration takes it. Its number is another one in each workspace, so that
+-- an index over all of them holds, for each number, the chunks of one workspace only: neither time nor ranking depends on
+-- what others store. It is another one in each configuration: "die" is rare in English, and no word in German. The word
+-- of no letters stands once in every chunk, so that its count is how many a configuration has. An identifier has a number
+-- of its own, whatever word it is as well.
+CREATE FUNCTION word_number(workspace uuid, configuration text, lexeme text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
-    RETURN hashtextextended(workspace::text || lexeme, 0);
+    RETURN hashtextextended(workspace::text || configuration || ':' || lexeme, 0);
 CREATE FUNCTION identifier_number(workspace uuid, identifier text) RETURNS bigint
     LANGUAGE sql IMMUTABLE PARALLEL SAFE STRICT
     RETURN hashtextextended(workspace::text || identifier, 1);
 
--- The words of a text and how often each stands in it, then its identifiers, with 2 for those at the start of a line,
--- where clauses are numbered, and 1 for others; length counts the words alone.
+-- The words of a text and how often each stands in it, then the word of no letters and the identifiers, with 2 for those
+-- at the start of a line, where clauses are numbered, and 1 for others; length counts the words alone.
 CREATE FUNCTION words_of(
-    workspace uuid, configuration regconfig, searched text, body text, identifiers text[],
+    workspace uuid, configuration text, searched text, body text, identifiers text[],
     OUT length integer, OUT words bigint[], OUT counts smallint[]
 ) LANGUAGE sql STABLE PARALLEL SAFE AS $$
     SELECT coalesce(sum(w.count) FILTER (WHERE w.is_lexeme), 0)::integer,
            coalesce(array_agg(w.word), '{}'), coalesce(array_agg(w.count::smallint), '{}')
     FROM (
-        SELECT word_number(workspace, l.lexeme) AS word, cardinality(l.positions) AS count, true AS is_lexeme
-        FROM unnest(to_tsvector(configuration, searched)) AS l
+        SELECT word_number(workspace, configuration, l.lexeme) AS word, cardinality(l.positions) AS count,
+               true AS is_lexeme
+        FROM unnest(to_tsvector(configuration::regconfig, searched)) AS l
+        UNION ALL
+        SELECT word_number(workspace, configuration, ''), 1, false
         UNION ALL
         SELECT identifier_number(workspace, i), CASE
                    WHEN body ~* concat('(^|\n)[^\w\n]*v?', regexp_replace(i, '(\W)', '\\\1', 'g'), '(?!\w|[.-]\d)')

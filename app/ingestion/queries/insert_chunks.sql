@@ -19,6 +19,6 @@ INSERT INTO chunk_words (workspace_id, chunk_id, content_sha256, length, words, 
 SELECT :workspace_id, g.id, :sha256, w.length, w.words, w.counts
 FROM given g
 CROSS JOIN LATERAL words_of(
-    :workspace_id, CAST(CAST(:text_search AS text) AS regconfig), coalesce(g.searched, g.heading || E'\n' || g.text),
+    :workspace_id, CAST(:text_search AS text), coalesce(g.searched, g.heading || E'\n' || g.text),
     g.text, g.identifiers
 ) AS w

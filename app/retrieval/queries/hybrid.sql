@@ -1,4 +1,4 @@
--- hybrid: the passages nearest to a question by three arms, fused by weighted reciprocal ranks.
+-- hybrid: the passages nearest to a question by three arms, fused by the weighted sum of their scores.
 -- Each arm is limited to this workspace, to the current versions of documents that this user may read, and to chunks
 -- that have a vector of this embedding model. A content that several documents hold comes once, under the oldest.
 -- What is found is materialized before it is joined with what may be read: the planner knows neither how much that is.
@@ -11,27 +11,30 @@ WITH readable AS MATERIALIZED (
 
 -- Keywords: BM25 (Robertson and Zaragoza 2009, without negative weights) by the frequencies of this workspace.
 asked_words AS MATERIALIZED (
-    -- In each language of the workspace; the first ones of a question that is a pasted page.
-    SELECT word_number(:workspace_id, l.lexeme) AS word
+    -- In each language of the workspace, and for what is written in it; the first ones of a question that is a pasted page.
+    SELECT word_number(:workspace_id, CAST(t.cfgname AS text), l.lexeme) AS word,
+           word_number(:workspace_id, CAST(t.cfgname AS text), '') AS any_word
     FROM pg_ts_config AS t
     CROSS JOIN LATERAL (
         SELECT 1 FROM contents c
         WHERE c.workspace_id = :workspace_id AND c.text_search = CAST(t.cfgname AS text) AND c.counted LIMIT 1
     ) AS spoken
-    CROSS JOIN LATERAL unnest(to_tsvector(CAST(t.oid AS regconfig), :question)) AS l
-    GROUP BY l.lexeme ORDER BY min(l.positions[1]), l.lexeme LIMIT :max_lexemes
+    CROSS JOIN LATERAL (
+        SELECT u.lexeme FROM unnest(to_tsvector(CAST(t.oid AS regconfig), :question)) AS u
+        ORDER BY u.positions[1], u.lexeme LIMIT :max_lexemes
+    ) AS l
 ),
 weighed AS MATERIALIZED (
     -- The rarest words lead, until they stand in so many chunks; the others only score what those have found.
-    SELECT k.word, (:k1 + 1) * ln(1 + (s.chunks - k.chunks + 0.5) / (k.chunks + 0.5)) AS weight,
-           :k1 * (1 - :b) AS base, :k1 * :b / s.mean_length AS slope,
+    SELECT k.word, (:k1 + 1) * ln(1 + (n.chunks - k.chunks + 0.5) / (k.chunks + 0.5)) AS weight,
+           :k1 * (1 - :b) AS base, :k1 * :b * s.chunks_a_word AS slope,
            sum(k.chunks) OVER (ORDER BY k.chunks, k.word) <= :postings_limit
            OR row_number() OVER (ORDER BY k.chunks, k.word) = 1 AS leads
     FROM asked_words a
     JOIN word_counts k ON k.workspace_id = :workspace_id AND k.word = a.word
+    JOIN word_counts n ON n.workspace_id = :workspace_id AND n.word = a.any_word
     CROSS JOIN (
-        SELECT greatest(w.searched_chunks, 1)::float8 AS chunks,
-               greatest(w.searched_words, 1)::float8 / greatest(w.searched_chunks, 1) AS mean_length
+        SELECT w.searched_chunks::float8 / greatest(w.searched_words, 1) AS chunks_a_word
         FROM workspaces w WHERE w.id = :workspace_id
     ) AS s
 ),
@@ -132,7 +135,9 @@ identifier_matches AS MATERIALIZED (
     ORDER BY weight DESC, relevance DESC, h.chunk_id LIMIT :candidate_limit
 ),
 identifier_arm AS MATERIALIZED (
-    SELECT m.chunk_id, m.content_sha256, rank() OVER (ORDER BY m.weight DESC) AS arm_rank
+    -- What many passages hold alike tells little of each: "5" is an identifier too.
+    SELECT m.chunk_id, m.content_sha256, rank() OVER (ORDER BY m.weight DESC) AS arm_rank,
+           rank() OVER (ORDER BY m.weight DESC) * sqrt(count(*) OVER (PARTITION BY m.weight)) AS commonness
     FROM identifier_matches m
     WHERE EXISTS (
         SELECT 1 FROM chunk_embeddings e
@@ -197,34 +202,44 @@ vector_arm AS MATERIALIZED (
     ORDER BY n.distance, n.chunk_id LIMIT :arm_limit
 ),
 
-fused AS (
-    SELECT a.chunk_id, a.content_sha256,
-           min(a.arm_rank) FILTER (WHERE a.arm = 'identifier') AS identifier_rank,
-           min(a.arm_rank) FILTER (WHERE a.arm = 'keyword') AS keyword_rank,
-           min(a.arm_rank) FILTER (WHERE a.arm = 'vector') AS vector_rank
+found AS MATERIALIZED (
+    SELECT a.chunk_id, a.content_sha256, max(a.commonness) AS commonness, max(a.identifier_rank) AS identifier_rank,
+           max(a.keyword_rank) AS keyword_rank, max(a.vector_rank) AS vector_rank
     FROM (
-        SELECT chunk_id, content_sha256, arm_rank, 'identifier' AS arm FROM identifier_arm
+        SELECT chunk_id, content_sha256, commonness, arm_rank AS identifier_rank, NULL::bigint AS keyword_rank,
+               NULL::bigint AS vector_rank FROM identifier_arm
         UNION ALL
-        SELECT chunk_id, content_sha256, arm_rank, 'keyword' FROM keyword_arm
+        SELECT chunk_id, content_sha256, NULL, NULL, arm_rank, NULL FROM keyword_arm
         UNION ALL
-        SELECT chunk_id, content_sha256, arm_rank, 'vector' FROM vector_arm
+        SELECT chunk_id, content_sha256, NULL, NULL, NULL, arm_rank FROM vector_arm
     ) AS a
     GROUP BY a.chunk_id, a.content_sha256
 ),
-best AS MATERIALIZED (
-    SELECT f.chunk_id, f.identifier_rank, f.keyword_rank, f.vector_rank,
-           coalesce(CAST(:identifier_weight AS float8) / (:identifier_k + f.identifier_rank), 0)
-           + coalesce(CAST(:keyword_weight AS float8) / (:rrf_k + f.keyword_rank), 0)
-           + coalesce(CAST(:vector_weight AS float8) / (:rrf_k + f.vector_rank), 0)
-           + CAST(:name_weight AS float8) * coalesce(n.matches, 0) / (:rrf_k + 1) AS score
-    FROM fused f
+compared AS MATERIALIZED (
+    -- Each by all arms, whichever found it.
+    SELECT f.*, n.matches, k.score AS keyword_score, 1 - (e.embedding <=> CAST(:embedding AS halfvec)) AS similarity
+    FROM found f
+    JOIN chunk_embeddings e ON e.workspace_id = :workspace_id AND e.model = :model AND e.chunk_id = f.chunk_id
+    LEFT JOIN keyword_scores k ON k.chunk_id = f.chunk_id
     LEFT JOIN names n ON n.content_sha256 = f.content_sha256
-    ORDER BY score DESC, f.chunk_id LIMIT :result_limit
+),
+best AS MATERIALIZED (
+    -- Scores of an arm are shares of its highest one for this question (convex combination: Bruch, Gai and Ingber 2023).
+    SELECT s.chunk_id, s.identifier_rank, s.keyword_rank, s.vector_rank, s.similarity,
+           coalesce(CAST(:identifier_weight AS float8) / s.commonness, 0)
+           + CAST(:keyword_weight AS float8) * coalesce(CAST(s.keyword_score / m.keyword_score AS float8), 0)
+           + CAST(:vector_weight AS float8) * coalesce(greatest(s.similarity, 0) / nullif(m.similarity, 0), 0)
+           + CAST(:name_weight AS float8) * coalesce(s.matches, 0) AS score
+    FROM compared s
+    CROSS JOIN (
+        SELECT nullif(max(o.keyword_score), 0) AS keyword_score, greatest(max(o.similarity), 0) AS similarity
+        FROM compared o
+    ) AS m
+    ORDER BY score DESC, s.chunk_id LIMIT :result_limit
 )
 SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, d.current_version_id AS version_id,
        c.content_sha256, c.ordinal, c.page_start, c.page_end, c.start_offset, c.end_offset, c.text, c.heading,
-       c.token_count, b.score, b.identifier_rank, b.keyword_rank, b.vector_rank,
-       1 - (e.embedding <=> CAST(:embedding AS halfvec)) AS similarity,
+       c.token_count, b.score, b.identifier_rank, b.keyword_rank, b.vector_rank, b.similarity,
        ARRAY(
            SELECT p.start_offset FROM pages p
            WHERE p.workspace_id = :workspace_id AND p.content_sha256 = c.content_sha256
@@ -233,7 +248,6 @@ SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, d.current
        ) AS page_offsets
 FROM best b
 JOIN chunks c ON c.workspace_id = :workspace_id AND c.id = b.chunk_id
-JOIN chunk_embeddings e ON e.workspace_id = :workspace_id AND e.model = :model AND e.chunk_id = c.id
 CROSS JOIN LATERAL (
     SELECT r.id, r.name, r.current_version_id FROM readable_documents(:workspace_id, :user_id) AS r
     WHERE r.current_content = c.content_sha256 ORDER BY r.created_at, r.id LIMIT 1

@@ -20,24 +20,25 @@ from tests.support.tenants import Tenant
 ENGLISH, GERMAN, CHINESE = (f"{PROSE[language]} " for language in ("en", "de", "zh"))
 _HOLDS = sa.text("""
     SELECT count(*) FROM chunk_words w
-    WHERE w.workspace_id = :id AND w.content_sha256 = :sha256 AND w.words @> ARRAY[word_number(:id, :lexeme)]
+    WHERE w.workspace_id = :id AND w.content_sha256 = :sha256
+      AND w.words @> ARRAY[word_number(:id, :configuration, :lexeme)]
 """)
 _AGAIN = sa.text("""
     SELECT count(*) FROM chunk_words w
     JOIN chunks c ON c.workspace_id = w.workspace_id AND c.id = w.chunk_id
     JOIN contents o ON o.workspace_id = w.workspace_id AND o.sha256 = w.content_sha256
     CROSS JOIN LATERAL words_of(
-        :id, o.text_search::regconfig, c.heading || E'\\n' || c.text, c.text, '{}'
+        :id, o.text_search, c.heading || E'\\n' || c.text, c.text, '{}'
     ) AS made
     WHERE w.workspace_id = :id AND w.length = made.length
       AND w.words[1 : cardinality(made.words)] = made.words AND w.counts[1 : cardinality(made.words)] = made.counts
 """)
 
 
-async def holds(database: Database, scope: WorkspaceScope, data: bytes, lexeme: str) -> bool:
+async def holds(database: Database, scope: WorkspaceScope, data: bytes, configuration: str, lexeme: str) -> bool:
     """Tell whether a lexeme is a word of some chunk of a content."""
     async with database.workspace(scope) as session:
-        found = {"id": scope.workspace_id, "sha256": digest(data), "lexeme": lexeme}
+        found = {"id": scope.workspace_id, "sha256": digest(data), "configuration": configuration, "lexeme": lexeme}
         return bool(await session.scalar(_HOLDS, found))
 
 
@@ -57,7 +58,10 @@ async def test_words_are_those_of_the_language(
     await shelf.add(tenant.scope, "a.txt", data)
     (content,) = await shelf.contents(tenant.scope)
     assert (content.status, content.language, content.text_search) == ("ready", *read_as)
-    found = {lexeme: await holds(shelf.services.database, tenant.scope, data, lexeme) for lexeme in lexemes}
+    found = {
+        lexeme: await holds(shelf.services.database, tenant.scope, data, content.text_search, lexeme)
+        for lexeme in lexemes
+    }
     assert found == lexemes
 
 

@@ -10,8 +10,7 @@ from app.retrieval.service import clean_query
 
 def test_an_exact_identifier_outweighs_the_other_arms_together() -> None:
     settings = FusionSettings()
-    others = (settings.keyword_weight + settings.vector_weight) / (settings.rrf_k + 1)
-    assert settings.identifier_weight / (settings.identifier_k + 1) > others
+    assert settings.identifier_weight > settings.keyword_weight + settings.vector_weight
 
 
 @pytest.mark.parametrize(
@@ -19,10 +18,10 @@ def test_an_exact_identifier_outweighs_the_other_arms_together() -> None:
     [
         {"keyword_weight": -0.1},
         {"vector_weight": -1.0},
-        {"rrf_k": 0},
         {"arm_limit": 0},
         {"max_lexemes": 0},
-        {"identifier_k": -1},
+        {"identifier_weight": -1},
+        {"max_identifiers": 0},
         {"b": 1.5},
         {"k1": -0.5},
         {"postings_limit": 0},
