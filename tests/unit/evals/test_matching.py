@@ -29,6 +29,18 @@ def test_a_part_of_the_evidence_counts_only_with_the_answer_in_it() -> None:
     assert not holds_evidence(Found("canal.txt", "It joins two lakes and carries timber to the mill."), asked)
 
 
+def test_the_smaller_part_of_a_cut_paragraph_counts_with_the_answer_in_it() -> None:
+    lines = [
+        f"In {year} the keeper of lock number {year - 1800} wrote a long letter to the office."
+        for year in range(1880, 1888)
+    ]
+    asked = question(" ".join(lines), "1887")
+    other = " Then the book tells of boats, sails, ropes, anchors, winds, tides, storms, harbours, pilots, signals." * 3
+    assert holds_evidence(Found("canal.txt", lines[-1] + other), asked)
+    assert not holds_evidence(Found("canal.txt", lines[0] + other), asked)
+    assert not holds_evidence(Found("canal.txt", "In 1887 it rained." + other), asked)
+
+
 def test_another_text_of_the_file_does_not_hold_the_evidence() -> None:
     assert not holds_evidence(Found("canal.txt", "Boats need a permit from the harbour office."), question(PARAGRAPH))
 
