@@ -1,17 +1,22 @@
 """Each workspace chooses its embedder: changes of the wish, midway, at once, and with processes that die."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+import functools
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 
 import pytest
 import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.bootstrap import Services, compose_services
 from app.core.errors import UnavailableError
 from app.core.tenancy import WorkspaceScope
 from app.db.locks import lock_documents
 from app.db.models import Chunk, ChunkEmbedding, Workspace
+from app.db.session import Database
 from app.documents.types import Visibility
+from app.ingestion.pipeline import IngestionService
 from app.ingestion.reembedding import Reembedded, Reembedding, ReembeddingService
 from app.ingestion.types import Away, Finished, Yielded
 from app.llm.embedders import EmbedderChoice, Embedders
@@ -19,7 +24,7 @@ from app.llm.types import Embedder, Vectors
 from app.workspaces.errors import EmbedderNotOfferedError
 from tests.support.documents import Shelf, digest, long_text
 from tests.support.embedder import HashEmbedder
-from tests.support.pipelines import CrashingDatabase, OtherEmbedder, ProcessGoneError, always, models_of
+from tests.support.pipelines import LIMITS, CrashingDatabase, OtherEmbedder, ProcessGoneError, always, models_of
 from tests.support.tenants import Tenant, Tenants
 
 BOOK = long_text(100)
@@ -41,6 +46,25 @@ class Hooked(OtherEmbedder):
         if self.batches == self._batch:
             await self._hook()
         return await super().embed_passages(texts)
+
+
+class BeforeTransaction(Database):
+    """Does something before its n-th transaction, from 0; counts those that it began."""
+
+    def __init__(self, database: Database, at: int, hook: Callable[[], Awaitable[object]]) -> None:
+        super().__init__(database.engine)
+        self._at = at
+        self._hook = hook
+        self.begun = 0
+
+    @asynccontextmanager
+    async def workspace(self, scope: WorkspaceScope) -> AsyncIterator[AsyncSession]:
+        """Open a transaction, after the hook if it is its turn."""
+        self.begun += 1
+        if self.begun == self._at + 1:
+            await self._hook()
+        async with super().workspace(scope) as session:
+            yield session
 
 
 class ServerOf:
@@ -169,6 +193,49 @@ async def test_a_wish_that_changes_twice_midway_ends_in_the_last(
     await process.workspaces.update(tenant.scope, embedder=REMOTE)
     assert await process.reembedding.run(tenant.scope) == Reembedded("other-128", 100)
     await assert_ends_in(shelf, process, tenant.scope, "other-128", 100)
+
+
+async def test_a_wish_before_any_transaction_of_a_run_holds(shelf: Shelf, tenants: Tenants, both: Services) -> None:
+    at, ended, text = 0, False, long_text(3)
+    while not ended:
+        scope = (await tenants.workspace()).scope
+        await shelf.add(scope, "book.md", text)
+        await both.workspaces.update(scope, embedder=REMOTE)
+        take_back = functools.partial(both.workspaces.update, scope, embedder=LOCAL)
+        database = BeforeTransaction(both.database, at, take_back)
+        ended = bool(await ReembeddingService(database, both.embedders).run(scope))
+        assert ended is (database.begun <= at), "a run that is told of the wish does not change over"
+        await assert_ends_in(shelf, both, scope, "other-128" if ended else "hash-384", 3)
+        at += 1
+    assert at > 5
+
+
+async def test_a_wish_before_any_transaction_of_a_first_content_holds(
+    shelf: Shelf, tenants: Tenants, both: Services
+) -> None:
+    at, reached = 0, True
+    while reached:
+        scope = (await tenants.workspace()).scope
+        await shelf.upload(scope, "note.txt", NOTE)
+        stay_here = functools.partial(both.workspaces.update, scope, embedder=LOCAL)
+        database = BeforeTransaction(both.database, at, stay_here)
+        service = IngestionService(database, both.blobs, both.embedders, both.parser, LIMITS)
+        assert isinstance(await service.run(scope, digest(NOTE)), Finished)
+        reached = database.begun > at
+        assert await serving(shelf, scope) == ("hash-384" if reached else "other-128")
+        at += 1
+    assert at > 8
+
+
+async def test_a_wish_waits_for_a_document_that_is_swapped_in(shelf: Shelf, tenant: Tenant, both: Services) -> None:
+    await shelf.add(tenant.scope, "note.txt", NOTE)
+    async with both.database.workspace(tenant.scope) as session:
+        await lock_documents(session, tenant.scope)
+        wishing = asyncio.create_task(both.workspaces.update(tenant.scope, embedder=REMOTE))
+        done, _ = await asyncio.wait([wishing], timeout=0.3)
+        assert not done
+    await wishing
+    assert await reembeddings(shelf, tenant.scope) == 1
 
 
 async def test_wishes_at_the_same_time_as_runs_removals_uploads_and_questions_end_in_the_last(
