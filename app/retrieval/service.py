@@ -60,10 +60,10 @@ class RetrievalService:
             most = max(limit, MOST_RERANKED)
             passages = await repository.find_passages(session, scope, hybrid, self._settings, most)
             absent = await repository.absent_identifiers(session, scope, hybrid.identifiers)
+        passages = (await self._reranker.rerank(text, passages))[:limit]
         if not comparable:
             passages = await _compared(embedder, vector, passages)
-        passages = await self._reranker.rerank(text, passages)
-        return SearchResult(passages[:limit], absent)
+        return SearchResult(passages, absent)
 
     async def _serving(self, scope: WorkspaceScope) -> tuple[str, Embedder]:
         """Return the model that all of the workspace's passages have vectors of, and what embeds its questions.
@@ -106,7 +106,7 @@ def clean_query(text: str) -> str:
 
 
 async def _compared(embedder: Embedder, question: Vectors, passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Return the same passages with their similarity, which no stored vector tells: some tens, embedded at once."""
+    """Return the same passages with their similarity, which no stored vector tells; some tens are embedded for it."""
     if not passages:
         return ()
     vectors = await embedder.embed_passages([passage.text for passage in passages])
