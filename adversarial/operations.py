@@ -63,6 +63,7 @@ _PLAIN: Mapping[str, Any] = {
     "mode": "auto",
     "use_cache": True,
     "role": "member",
+    "embedder": "local",
 }
 _PLAIN_OF: Mapping[tuple[str, str], Any] = {("list_dead_letters", "status"): "all"}
 """Operation and name of a parameter that does not mean there what it means elsewhere."""

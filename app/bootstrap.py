@@ -129,7 +129,7 @@ def compose_services(
         embedders=embedders,
         reranker=reranker,
         parser=parser,
-        workspaces=WorkspaceService(database, queue),
+        workspaces=WorkspaceService(database, queue, embedders),
         documents=DocumentService(
             database,
             blobs,

@@ -149,6 +149,7 @@ async def a_member_who_wants_to_be_owner(world: World) -> str:
         ("POST", "/v1/workspaces/current/invitations", {"role": "owner"}),
         ("POST", "/v1/workspaces/current/invitations", {"role": "member"}),
         ("PATCH", "/v1/workspaces/current", {"name": "Mine"}),
+        ("PATCH", "/v1/workspaces/current", {"embedder": "local"}),
         ("DELETE", "/v1/workspaces/current", None),
         ("DELETE", f"/v1/documents/{document.document_id}", None),
         ("PATCH", f"/v1/documents/{document.document_id}", {"visibility": "restricted"}),

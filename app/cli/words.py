@@ -1,6 +1,6 @@
 """What the service's codes mean, in words."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 _OUTCOMES = {
@@ -123,7 +123,13 @@ def state_of(document: Mapping[str, Any]) -> str:
 def changing_model(reembedding: Mapping[str, Any]) -> str:
     """Return how far a workspace's change to another embedding model is."""
     done, total = reembedding["done"], counted(reembedding["total"], "passages")
-    return f"{done:,} of {total} embedded with another model, which replaces this one when all are"
+    model = reembedding.get("model") or "another model"
+    return f"{done:,} of {total} embedded with {model}, which replaces this one when all are"
+
+
+def embedders(offered: Iterable[Mapping[str, Any]]) -> str:
+    """Return what a workspace can choose to be embedded by."""
+    return ", ".join(f"{each['name']} ({each['model'] or 'its server has not answered yet'})" for each in offered)
 
 
 def failure(reason: str | None) -> tuple[str, str]:

@@ -19,11 +19,21 @@ class PassageRefusedError(Exception):
         self.page = page
 
 
-class OutageError(UnavailableError):
-    """A part that a run needs is away, through no fault of the file; `detail` tells its owner what it waits for.
+class WaitsError(UnavailableError):
+    """A run cannot go on now, through no fault of the file; `detail` tells its owner what it waits for."""
 
-    It is raised from the error of that part.
-    """
+
+class OutageError(WaitsError):
+    """A part that a run needs is away; raised from the error of that part."""
 
     def __init__(self, part: str) -> None:
         super().__init__(f"Waiting for {part}, which is away or not usable. It goes on by itself.")
+
+
+class ModelChangeError(WaitsError):
+    """The workspace has left a model of a server, and that one still serves: it gets no text of a new file any more."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Waiting until all documents of this workspace are embedded by the local embedder. It goes on by itself."
+        )

@@ -23,7 +23,7 @@ from app.ingestion.batches import batches_by_length, in_batches, page_batches
 from app.ingestion.chunking import Chunk, chunk
 from app.ingestion.cutting import MAX_CHARACTERS
 from app.ingestion.embedding import EmbeddedChunks, embedded
-from app.ingestion.errors import ClaimLostError, OutageError, PassageRefusedError
+from app.ingestion.errors import ClaimLostError, ModelChangeError, OutageError, PassageRefusedError, WaitsError
 from app.ingestion.lease import Timing, while_held
 from app.ingestion.overlap import OneBehind
 from app.ingestion.parsing.isolation import IsolatedParser
@@ -31,7 +31,7 @@ from app.ingestion.parsing.types import ParsedDocument, ParsedPage, ParseFailure
 from app.ingestion.types import Away, Busy, Claim, Finished, OthersWait, PendingChunk, Yielded, nobody_waits
 from app.jobs import dead_letters
 from app.jobs.payloads import IngestPayload, TaskName
-from app.llm.embedders import Embedders
+from app.llm.embedders import Embedders, EmbeddingState, NotOfferedError
 from app.llm.types import Embedder, ModelSetupError
 
 log = structlog.get_logger(__name__)
@@ -222,17 +222,27 @@ class IngestionService:
     async def _make_searchable(self, scope: WorkspaceScope, held: Claim, others_wait: OthersWait) -> Finished | Yielded:
         """Embed what has no vector of the workspace's model, and swap in; again when that model changed meanwhile."""
         while True:
-            embedder = await self._serving(scope)
+            embedder = await self._present(scope)
             if yielded := await self._embed(scope, held, embedder, others_wait):
                 return yielded
             if finished := await self._swap_in(scope, held, embedder.model_id):
                 return finished
 
-    async def _serving(self, scope: WorkspaceScope) -> Embedder:
+    async def _present(self, scope: WorkspaceScope) -> Embedder:
         async with self._database.workspace(scope) as session:
-            model = await repository.serving_model(session, scope)
-        with _needed(_MODEL):
-            return self._embedders.of(model) if model else self._embedders.configured
+            return self._embedder(await repository.embedding_state(session, scope))
+
+    def _embedder(self, state: EmbeddingState) -> Embedder:
+        try:
+            return self._embedders.for_passages(state)
+        except NotOfferedError as error:
+            raise WaitsError(error.detail) from error
+        except UnavailableError as error:
+            raise OutageError(_MODEL) from error
+
+    async def _may_read(self, scope: WorkspaceScope, embedder: Embedder) -> bool:
+        """Tell whether a model still gets texts of the workspace, which may have left its server a batch ago."""
+        return embedder is self._embedders.local or (await self._present(scope)).model_id == embedder.model_id
 
     async def _embed(
         self, scope: WorkspaceScope, held: Claim, embedder: Embedder, others_wait: OthersWait
@@ -246,6 +256,8 @@ class IngestionService:
             async for batch in batches:
                 if done > total - missing and await others_wait():
                     return Yielded(done, total)
+                if not await self._may_read(scope, embedder):
+                    return None
                 async for part in _embedded(embedder, batch):
                     done += len(part.ids)
                     await storing.start(self._store(scope, held, embedder, part, done=done, total=total))
@@ -275,11 +287,18 @@ class IngestionService:
             await repository.insert_embeddings(session, scope, part.vectors, ids=part.ids, model=embedder.model_id)
 
     async def _swap_in(self, scope: WorkspaceScope, held: Claim, model: str) -> Finished | None:
-        """Make the content current unless the workspace is searched by another model by now."""
+        """Make the content current unless the workspace is embedded by another model by now.
+
+        Raises:
+            ModelChangeError: It is to be searched by this one, and is not yet.
+        """
         async with self._database.workspace(scope) as session:
             await lock_documents(session, scope)
-            if await repository.serving_model(session, scope) not in ("", model):
+            state = await repository.embedding_state(session, scope)
+            if self._embedder(state).model_id != model:
                 return None
+            if state.serving not in ("", model):
+                raise ModelChangeError
             total, missing = await repository.count_chunks(session, scope, held.sha256, model)
             if missing:
                 return None
@@ -293,7 +312,7 @@ class IngestionService:
         Nobody else can claim while the database is away, and a claim that is left to expire counts as an attempt.
         """
         _log_outage(scope, held, error)
-        detail = error.detail if isinstance(error, OutageError) else None
+        detail = error.detail if isinstance(error, WaitsError) else None
         while True:
             try:
                 async with self._database.workspace(scope) as session:

@@ -39,6 +39,7 @@ from app.ingestion.chunking import CHUNKER_VERSION, Chunk
 from app.ingestion.errors import ClaimLostError
 from app.ingestion.parsing.types import PARSER_VERSION, ParsedDocument, ParsedPage
 from app.ingestion.types import Busy, Claim, PendingChunk
+from app.llm.embedders import EmbedderChoice, EmbeddingState
 from app.llm.types import Vectors
 
 _QUERIES = "app.ingestion.queries"
@@ -242,10 +243,11 @@ async def finish_text(
     )
 
 
-async def serving_model(session: AsyncSession, scope: WorkspaceScope) -> str:
-    """Return the model that questions in the workspace are compared by; empty while nothing is ready."""
-    query = select(Workspace.embedding_model).where(Workspace.id == scope.workspace_id)
-    return await session.scalar(query) or ""
+async def embedding_state(session: AsyncSession, scope: WorkspaceScope) -> EmbeddingState:
+    """Return the embedder that the workspace wishes for, and the model that serves; none when it is gone."""
+    query = select(Workspace.embedder, Workspace.embedding_model).where(Workspace.id == scope.workspace_id)
+    row = (await session.execute(query)).one_or_none()
+    return EmbeddingState(EmbedderChoice(row[0]), row[1]) if row else EmbeddingState(EmbedderChoice.DEFAULT, "")
 
 
 async def count_chunks(session: AsyncSession, scope: WorkspaceScope, sha256: str, model: str) -> tuple[int, int]:

@@ -44,7 +44,7 @@ class RemoveBlobsPayload(Payload):
 
 
 class ReembedPayload(Payload):
-    """Give the passages of a workspace vectors of the configured model, on behalf of the one who made it."""
+    """Give the passages of a workspace vectors of the model of its choice, on behalf of who made or changed it."""
 
     user_id: UUID
 

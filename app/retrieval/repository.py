@@ -11,6 +11,7 @@ from app.core.ids import ChunkId
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Workspace
 from app.db.sql import load_sql
+from app.llm.embedders import EmbedderChoice, EmbeddingState
 from app.llm.types import Vectors
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.types import ArmRanks, CorpusState, PageStart, Passage
@@ -28,13 +29,14 @@ class HybridQuery:
     Attributes:
         words: Its text as the words of chunks were taken from theirs.
         identifiers: Every form of every identifier.
-        vector: Its unit vector; shape `(dimension,)`.
-        model: The model that made it.
+        vector: Its unit vector, made by the model; shape `(dimension,)`. None when that model may not see the question:
+            it is looked for by its words and identifiers alone.
+        model: The model that all searched passages have vectors of.
     """
 
     words: str
     identifiers: Sequence[str]
-    vector: Vectors
+    vector: Vectors | None
     model: str
 
 
@@ -50,7 +52,7 @@ async def find_passages(
             **settings.parameters(),
             "question": query.words,
             **_identifiers(query.identifiers),
-            "embedding": _vector_literal(query.vector),
+            "embedding": None if query.vector is None else _vector_literal(query.vector),
             "model": query.model,
             "result_limit": limit,
         },
@@ -94,10 +96,11 @@ async def read_corpus_state(session: AsyncSession, scope: WorkspaceScope) -> Cor
     return CorpusState(row.documents_readable, row.documents_ready, row.documents_in_progress, row.corpus_version)
 
 
-async def read_serving_model(session: AsyncSession, scope: WorkspaceScope) -> str:
-    """Return the model that questions are compared by; empty while nothing can be found."""
-    query = select(Workspace.embedding_model).where(Workspace.id == scope.workspace_id)
-    return await session.scalar(query) or ""
+async def read_embedding_state(session: AsyncSession, scope: WorkspaceScope) -> EmbeddingState:
+    """Return the embedder that the workspace wishes for, and the model that serves; none when it is gone."""
+    query = select(Workspace.embedder, Workspace.embedding_model).where(Workspace.id == scope.workspace_id)
+    row = (await session.execute(query)).one_or_none()
+    return EmbeddingState(EmbedderChoice(row[0]), row[1]) if row else EmbeddingState(EmbedderChoice.DEFAULT, "")
 
 
 def _reader(scope: WorkspaceScope) -> dict[str, object]:
@@ -155,4 +158,4 @@ def _passage(row: Row[Any], score: float = 0.0, arms: ArmRanks | None = None, si
 
 def _found(row: Row[Any]) -> Passage:
     arms = ArmRanks(row.identifier_rank, row.keyword_rank, row.vector_rank)
-    return _passage(row, float(row.score), arms, float(row.similarity))
+    return _passage(row, float(row.score), arms, float(row.similarity or 0.0))

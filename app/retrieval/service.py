@@ -1,6 +1,7 @@
 """Search inside one workspace, for one reader."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from app.core.errors import InvalidRequestError, NotFoundError
 from app.core.identifiers import extract_identifiers
@@ -10,7 +11,7 @@ from app.core.tenancy import WorkspaceScope
 from app.db.session import Database
 from app.llm.embedders import Embedders
 from app.llm.reranking import NullReranker
-from app.llm.types import Embedder, Reranker
+from app.llm.types import Embedder, Reranker, Vectors
 from app.retrieval import repository
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
@@ -51,24 +52,28 @@ class RetrievalService:
         text = clean_query(query)
         if len(text) > self._max_query_characters:
             raise InvalidRequestError(f"The query is longer than {self._max_query_characters} characters.")
-        embedder = await self._serving(scope)
+        serving, embedder = await self._serving(scope)
         vector = await embedder.embed_query(text)  # between transactions: no connection waits for a model
-        hybrid = HybridQuery(searchable(text), extract_identifiers(text), vector, embedder.model_id)
+        comparable = embedder.model_id == serving
+        hybrid = HybridQuery(searchable(text), extract_identifiers(text), vector if comparable else None, serving)
         async with self._database.workspace(scope) as session:
             most = max(limit, MOST_RERANKED)
             passages = await repository.find_passages(session, scope, hybrid, self._settings, most)
             absent = await repository.absent_identifiers(session, scope, hybrid.identifiers, self._settings)
-        passages = await self._reranker.rerank(text, passages)
-        return SearchResult(passages[:limit], absent)
+        passages = (await self._reranker.rerank(text, passages))[:limit]
+        if not comparable:
+            passages = await _compared(embedder, vector, passages)
+        return SearchResult(passages, absent)
 
-    async def _serving(self, scope: WorkspaceScope) -> Embedder:
-        """Return the model that all of the workspace's passages have vectors of.
+    async def _serving(self, scope: WorkspaceScope) -> tuple[str, Embedder]:
+        """Return the model that all of the workspace's passages have vectors of, and what embeds its questions.
 
-        When the workspace changes its model before the search itself, the vectors of this one are still there.
+        That is another one while the workspace keeps its questions from the server of the first. When the workspace
+        changes its model before the search itself, the vectors of this one are still there.
         """
         async with self._database.workspace(scope) as session:
-            model = await repository.read_serving_model(session, scope)
-        return self._embedders.of(model) if model else self._embedders.configured
+            state = await repository.read_embedding_state(session, scope)
+        return state.serving, self._embedders.for_questions(state)
 
     async def chunk(self, scope: WorkspaceScope, chunk_id: ChunkId) -> Passage:
         """Return one chunk, also of a version that was replaced.
@@ -98,3 +103,12 @@ class RetrievalService:
 def clean_query(text: str) -> str:
     """Return the text without NUL and lone surrogates, which Postgres refuses."""
     return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8").strip()
+
+
+async def _compared(embedder: Embedder, question: Vectors, passages: Sequence[Passage]) -> tuple[Passage, ...]:
+    """Return the same passages with their similarity, which no stored vector tells; some tens are embedded for it."""
+    if not passages:
+        return ()
+    vectors = await embedder.embed_passages([passage.text for passage in passages])
+    similarities = (vectors @ question).tolist()
+    return tuple(replace(each, similarity=value) for each, value in zip(passages, similarities, strict=True))

@@ -30,7 +30,9 @@ log = structlog.get_logger(__name__)
 _UNFINISHED = text("SELECT workspace_id, sha256, created_by FROM find_unfinished_contents(:silent_for)")
 _PENDING_BLOBS = text("SELECT workspace_id, blob_key FROM find_pending_blobs(:older_than) ORDER BY workspace_id")
 _OF_OTHER_MODELS = text(
-    "SELECT workspace_id, created_by FROM find_workspaces_of_other_models(:model) AS found WHERE NOT EXISTS ("
+    "SELECT found.workspace_id, found.created_by "
+    "FROM unnest(CAST(:choices AS text[]), CAST(:models AS text[])) AS offered (choice, model) "
+    "CROSS JOIN LATERAL find_workspaces_of_other_models(offered.model, offered.choice) AS found WHERE NOT EXISTS ("
     "SELECT FROM procrastinate_jobs j WHERE j.lock = concat_ws(':', CAST(:task AS text), found.workspace_id) "
     "AND j.status IN ('todo', 'doing'))"
 )
@@ -113,7 +115,9 @@ async def _requeue(services: Services, row: Row[Any]) -> None:
 
 
 async def _reembed(services: Services) -> int:
-    parameters = {"model": services.embedders.configured.model_id, "task": TaskName.REEMBED.value}
+    """Queue the workspaces that another model serves than that of their choice, as far as that is known here."""
+    known = {choice.value: model for choice, model in services.embedders.offered().items() if model}
+    parameters = {"choices": list(known), "models": list(known.values()), "task": TaskName.REEMBED.value}
     async with services.database.identity() as session:
         rows = (await session.execute(_OF_OTHER_MODELS, parameters)).all()
     queued = 0

@@ -102,7 +102,7 @@ async def ingest(context: procrastinate.JobContext, /, **arguments: Any) -> None
 
 
 async def reembed(context: procrastinate.JobContext, /, **arguments: Any) -> None:
-    """Bring a workspace to the configured embedding model; what fails is tried again later."""
+    """Bring a workspace to the embedding model of its choice; what fails is tried again later."""
     payload = _validated(ReembedPayload, context, arguments)
     services, scope = _services(context), _scope(context, payload.workspace_id, payload.user_id)
     turn = _turn(context, scope, Lane.BACKGROUND)
@@ -127,8 +127,13 @@ async def reembed(context: procrastinate.JobContext, /, **arguments: Any) -> Non
 async def remove_old_vectors(context: procrastinate.JobContext, /, **arguments: Any) -> None:
     """Remove the vectors of models that a workspace has left."""
     payload = _validated(RemoveOldVectorsPayload, context, arguments)
-    scope = _scope(context, payload.workspace_id, payload.user_id)
-    await _services(context).reembedding.remove_old_vectors(scope)
+    services, scope = _services(context), _scope(context, payload.workspace_id, payload.user_id)
+    try:
+        await services.reembedding.remove_old_vectors(scope)
+    except UnavailableError as error:
+        log.warning("reembedding.vectors_not_removed", workspace_id=str(payload.workspace_id), problem=error.detail)
+        async with services.database.workspace(scope) as session:
+            await services.queue.remove_old_vectors(session, payload, after=_OLD_VECTORS_STAY)
 
 
 async def remove_blobs(context: procrastinate.JobContext, /, **arguments: Any) -> None:

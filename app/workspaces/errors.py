@@ -19,3 +19,9 @@ class InvitationNotFoundError(NotFoundError):
     """There is no such invitation, or it was used, or its time is over: the same answer for all three."""
 
     code, title = "invitation_not_found", "Invitation not usable"
+
+
+class EmbedderNotOfferedError(ConflictError):
+    """This service does not have the embedder that a workspace wishes for."""
+
+    code, title = "embedder_not_offered", "Embedder not offered"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from sqlalchemy import delete, func, select, text, tuple_, update
+from sqlalchemy import case, delete, func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 
@@ -24,6 +24,7 @@ from app.db.models import (
 )
 from app.db.models.base import TenantRow
 from app.db.session import in_workspace
+from app.llm.embedders import EmbedderChoice
 from app.workspaces import types
 
 _COUNTED: dict[str, type[TenantRow]] = {
@@ -101,6 +102,21 @@ async def find_workspace(session: AsyncSession, workspace_id: WorkspaceId, role:
 async def rename_workspace(session: AsyncSession, scope: WorkspaceScope, name: str) -> None:
     """Set the name."""
     await session.execute(update(Workspace).where(Workspace.id == scope.workspace_id).values(name=name))
+
+
+async def choose_embedder(session: AsyncSession, scope: WorkspaceScope, choice: EmbedderChoice) -> bool:
+    """Set what the workspace wishes to be embedded by; return whether something may have to be embedded anew.
+
+    A workspace without any ready content is not searched by a model: the next one comes with that of the choice.
+    """
+    ready = select(Content.sha256).where(in_workspace(Content, scope), Content.embedding_model != "").exists()
+    chosen = (
+        update(Workspace)
+        .where(Workspace.id == scope.workspace_id)
+        .values(embedder=choice.value, embedding_model=case((ready, Workspace.embedding_model), else_=""))
+        .returning(Workspace.embedding_model)
+    )
+    return bool(await session.scalar(chosen))
 
 
 async def lock_workspace(session: AsyncSession, scope: WorkspaceScope) -> bool:

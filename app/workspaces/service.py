@@ -15,10 +15,16 @@ from app.core.ids import InvitationId, UserId, WorkspaceId, new_id
 from app.core.tenancy import Role, WorkspaceScope
 from app.db.locks import lock_documents
 from app.db.session import Database
-from app.jobs.payloads import RemoveBlobsPayload
+from app.jobs.payloads import ReembedPayload, RemoveBlobsPayload
 from app.jobs.queue import JobQueue
+from app.llm.embedders import EmbedderChoice, Embedders, NotOfferedError
 from app.workspaces import repository
-from app.workspaces.errors import AlreadyMemberError, InvitationNotFoundError, LastOwnerError
+from app.workspaces.errors import (
+    AlreadyMemberError,
+    EmbedderNotOfferedError,
+    InvitationNotFoundError,
+    LastOwnerError,
+)
 from app.workspaces.invitations import INVITATION_LIFETIME, new_token, token_sha256
 from app.workspaces.roles import require_owner, require_owner_or_self
 from app.workspaces.types import DeletedWorkspace, Member, MemberPosition, NewInvitation, User, Workspace
@@ -31,13 +37,15 @@ class WorkspaceService:
 
     Args:
         database: Connections of the application role.
-        queue: Where the removal of stored bytes is enlisted.
+        queue: Where the removal of stored bytes and embedding anew are enlisted.
+        embedders: What workspaces can choose from.
         clock: The time that invitations are measured by.
     """
 
-    def __init__(self, database: Database, queue: JobQueue, clock: Clock = utc_now) -> None:
+    def __init__(self, database: Database, queue: JobQueue, embedders: Embedders, clock: Clock = utc_now) -> None:
         self._database = database
         self._queue = queue
+        self._embedders = embedders
         self._clock = clock
 
     async def user_for(self, principal: Principal) -> User:
@@ -89,10 +97,24 @@ class WorkspaceService:
         async with self._database.workspace(scope) as session:
             return await _required(session, scope)
 
-    async def rename(self, scope: WorkspaceScope, name: str) -> Workspace:
-        """Give the workspace another name; owners only."""
+    async def update(
+        self, scope: WorkspaceScope, *, name: str | None = None, embedder: EmbedderChoice | None = None
+    ) -> Workspace:
+        """Give the workspace another name or embedder; owners only. None leaves what is there.
+
+        Of several wishes for an embedder the last one holds; a job for it begins with the commit. The same one again
+        lets a job that waits begin at once.
+
+        Raises:
+            EmbedderNotOfferedError: This service does not have that embedder.
+        """
+        if embedder:
+            self._require_offered(embedder)
         async with self._as_owner(scope) as session:
-            await repository.rename_workspace(session, scope, name)
+            if embedder:
+                await self._choose(session, scope, embedder)
+            if name is not None:
+                await repository.rename_workspace(session, scope, name)
             return await _required(session, scope)
 
     async def delete(self, scope: WorkspaceScope) -> DeletedWorkspace:
@@ -175,6 +197,23 @@ class WorkspaceService:
             if not await repository.insert_member(session, workspace_id, user.id, role):
                 raise AlreadyMemberError("You are a member of this workspace already.")
         return workspace
+
+    def _require_offered(self, choice: EmbedderChoice) -> None:
+        try:
+            self._embedders.chosen(choice)
+        except NotOfferedError:
+            raise EmbedderNotOfferedError(
+                f"This service does not offer the embedder `{choice}`: it has no model server, or no model of it is "
+                "set. Choose `local` or `default`, or ask an operator to set EMBEDDING_MODEL.",
+                extra={"offered": list(self._embedders.offered())},
+            ) from None
+
+    async def _choose(self, session: AsyncSession, scope: WorkspaceScope, choice: EmbedderChoice) -> None:
+        """Store a wish; in the order of the lock, whoever changes the model or stores a document has seen it."""
+        await lock_documents(session, scope)
+        if await repository.choose_embedder(session, scope, choice):
+            payload = ReembedPayload(workspace_id=scope.workspace_id, user_id=scope.user_id)
+            await self._queue.reembed(session, payload)
 
     async def _enlist_removal(self, session: AsyncSession, scope: WorkspaceScope) -> None:
         await repository.note_blobs(session, scope)

@@ -54,6 +54,11 @@ class OtherEmbedder(HashEmbedder):
     dimension = 128
 
 
+async def always() -> bool:
+    """Say that others wait, each time."""
+    return True
+
+
 class ProcessGoneError(Exception):
     """The process is gone: it writes nothing any more, not even that it failed."""
 

@@ -11,6 +11,7 @@ from app.api.routing import TokenBeforeBody
 from app.api.schemas.workspaces import (
     CurrentWorkspaceRead,
     DeletedWorkspaceRead,
+    EmbedderRead,
     MemberRead,
     MemberUpdate,
     ReembeddingRead,
@@ -27,6 +28,7 @@ router = APIRouter(
     prefix="/v1/workspaces", tags=["workspaces"], route_class=TokenBeforeBody, responses=problems(401, 422, 503)
 )
 _IN_WORKSPACE = problems(400, 403, 404)
+_OFFERED = problems(400, 403, 404, 409)
 _LAST_OWNER = problems(400, 403, 404, 409)
 
 
@@ -42,10 +44,11 @@ async def get_workspace(services: CurrentServices, scope: CurrentScope) -> Curre
     return await _read(services, scope, await services.workspaces.current(scope))
 
 
-@router.patch("/current", responses=_IN_WORKSPACE)
+@router.patch("/current", responses=_OFFERED)
 async def update_workspace(services: CurrentServices, scope: OwnerScope, body: WorkspaceUpdate) -> CurrentWorkspaceRead:
-    """Rename the workspace (owners)."""
-    return await _read(services, scope, await services.workspaces.rename(scope, body.name))
+    """Rename the workspace, or choose what embeds its documents and questions (owners)."""
+    changed = await services.workspaces.update(scope, name=body.name, embedder=body.embedder)
+    return await _read(services, scope, changed)
 
 
 @router.delete("/current", responses=_IN_WORKSPACE)
@@ -80,8 +83,11 @@ async def _read(services: Services, scope: WorkspaceScope, workspace: Workspace)
     model = await services.reembedding.model_of(scope)
     return CurrentWorkspaceRead(
         **WorkspaceRead.model_validate(workspace).model_dump(),
+        embedder=model.choice,
+        embedders=[EmbedderRead(name=name, model=known) for name, known in services.embedders.offered().items()],
         embedding_model=model.serving,
         reembedding=ReembeddingRead.model_validate(model.reembedding) if model.reembedding else None,
+        embedder_problem=model.problem,
     )
 
 

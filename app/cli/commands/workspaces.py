@@ -1,6 +1,7 @@
 """Commands about workspaces and who belongs to them."""
 
 import functools
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -13,7 +14,17 @@ from app.cli.options import JsonOption, UrlOption, WorkspaceOption, merged, targ
 from app.cli.running import run_client
 from app.cli.session import Session, choose
 
-group = typer.Typer(help="List, make and choose workspaces, and see who belongs to one.", invoke_without_command=True)
+group = typer.Typer(
+    help="List, make, change and choose workspaces, and see who belongs to one.", invoke_without_command=True
+)
+
+
+class EmbedderOption(StrEnum):
+    """What a workspace can be embedded by."""
+
+    DEFAULT = "default"
+    LOCAL = "local"
+    REMOTE = "remote"
 
 
 def register(app: typer.Typer) -> None:
@@ -57,6 +68,33 @@ def show(
 ) -> None:
     """Show the workspace that commands use, and the embedding model that it is searched by."""
     run_client(merged(ctx, url, workspace, as_json=as_json), _show)
+
+
+@group.command()
+def change(
+    ctx: typer.Context,
+    *,
+    name: Annotated[str | None, typer.Option(help="New name.")] = None,
+    embedder: Annotated[
+        EmbedderOption | None,
+        typer.Option(
+            help="What embeds its documents and questions: `local`, so that no model server gets them; `remote`, the "
+            "service's model server; `default`, what the service is configured with."
+        ),
+    ] = None,
+    url: UrlOption = None,
+    workspace: WorkspaceOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Rename a workspace that you own, or choose what embeds it."""
+    where = merged(ctx, url, workspace, as_json=as_json)
+    body: JsonObject = {"name": name, "embedder": embedder and embedder.value}
+    wanted = {field: value for field, value in body.items() if value is not None}
+    if not wanted:
+        raise UsageError("Say what to change: --name or --embedder.")
+    if name is not None and not name.strip():
+        raise UsageError("The name of the workspace is empty.")
+    run_client(where, functools.partial(_change, body=wanted))
 
 
 @group.command()
@@ -119,15 +157,27 @@ async def _create(session: Session, *, name: str) -> None:
 
 
 async def _show(session: Session) -> None:
-    found = await (await session.in_workspace()).json(Call("GET", "/v1/workspaces/current"))
+    _print(session, await (await session.in_workspace()).json(Call("GET", "/v1/workspaces/current")))
+
+
+async def _change(session: Session, *, body: JsonObject) -> None:
+    api = await session.in_workspace()
+    _print(session, await api.json(Call("PATCH", "/v1/workspaces/current", body=body)))
+
+
+def _print(session: Session, found: JsonObject) -> None:
     if session.target.as_json:
         output.print_json(found)
         return
     fields = {"Name": found["name"], "Id": found["id"], "Your role": found["role"]}
-    model = found.get("embedding_model") or "none yet: nothing is searchable"
-    changing = found.get("reembedding")
-    change = {"Change": words.changing_model(changing)} if changing else {}
-    output.print_fields({**fields, "Embedding model": model, **change})
+    if found.get("embedder"):
+        fields |= {"Embedder": found["embedder"], "Offered": words.embedders(found.get("embedders") or ())}
+    fields["Embedding model"] = found.get("embedding_model") or "none yet: nothing is searchable"
+    if found.get("reembedding"):
+        fields["Change"] = words.changing_model(found["reembedding"])
+    if found.get("embedder_problem"):
+        fields["Problem"] = found["embedder_problem"]
+    output.print_fields(fields)
 
 
 async def _members(session: Session) -> None:

@@ -14,7 +14,7 @@ class Workspace(Base):
     """One tenant.
 
     `corpus_version`, `corpus_terms` and the counts of what is searched are kept by database triggers and never written
-    here.
+    here. `embedder` is what its owner has chosen, `embedding_model` what it is searched by until that is reached.
     """
 
     __tablename__ = "workspaces"
@@ -24,6 +24,7 @@ class Workspace(Base):
     corpus_version: Mapped[str] = mapped_column(server_default=FetchedValue(), server_onupdate=FetchedValue())
     corpus_terms: Mapped[str] = mapped_column(BIT(128), server_default=FetchedValue(), server_onupdate=FetchedValue())
     embedding_model: Mapped[str] = mapped_column(default="")
+    embedder: Mapped[str] = mapped_column(default="default")
     searched_chunks: Mapped[int] = mapped_column(
         BigInteger, server_default=FetchedValue(), server_onupdate=FetchedValue()
     )

@@ -197,8 +197,10 @@ nearest_of_all AS (
     ORDER BY distance, e.chunk_id LIMIT :arm_limit
 ),
 vector_arm AS MATERIALIZED (
+    -- Empty for a question without a vector, which no distance can be taken from.
     SELECT n.chunk_id, n.content_sha256, row_number() OVER (ORDER BY n.distance, n.chunk_id) AS arm_rank
     FROM (SELECT * FROM nearest UNION SELECT * FROM nearest_of_all) AS n
+    WHERE n.distance IS NOT NULL
     ORDER BY n.distance, n.chunk_id LIMIT :arm_limit
 ),
 

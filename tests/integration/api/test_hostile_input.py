@@ -52,7 +52,7 @@ async def test_no_column_of_any_table_can_be_set_through_a_body(caller: Caller) 
     assert {"workspace_id", "created_by", "corpus_version"} <= columns
     for method, path, body in (
         ("POST", "/v1/workspaces", {"name": "a"}),
-        ("PATCH", "/v1/workspaces/current", {"name": "a"}),
+        ("PATCH", "/v1/workspaces/current", {"name": "a", "embedder": "local"}),
         ("POST", "/v1/workspaces/current/invitations", {"role": "member"}),
         ("PATCH", f"/v1/workspaces/current/members/{uuid4()}", {"role": "member"}),
         ("POST", "/v1/invitations/accept", {"token": "t"}),

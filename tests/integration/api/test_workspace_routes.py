@@ -1,19 +1,36 @@
+from collections.abc import AsyncIterator
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
 import sqlalchemy as sa
 
-from app.bootstrap import Services
+from app.api.main import create_app
+from app.bootstrap import Services, compose_services
 from app.core.ids import WorkspaceId
 from app.db.models import Workspace
+from app.llm.embedders import Embedders
 from tests.support.api import Caller
+from tests.support.embedder import HashEmbedder
 from tests.support.issuer import Issuer
+from tests.support.pipelines import OtherEmbedder
 
 
 @pytest.fixture
 def stranger(client: httpx.AsyncClient, issuer: Issuer) -> Caller:
     return Caller(client, issuer, f"stranger-{uuid4()}")
+
+
+@pytest.fixture
+async def far(caller: Caller, services: Services) -> AsyncIterator[Caller]:
+    """The caller at a process that is configured with a remote model."""
+    embedders = Embedders(HashEmbedder(), OtherEmbedder())
+    composed = compose_services(
+        services.settings, services.database, services.redis, services.keys, embedders, parser=services.parser
+    )
+    transport = httpx.ASGITransport(create_app(composed))
+    async with httpx.AsyncClient(transport=transport, base_url="http://api.test") as client:
+        yield Caller(client, caller.issuer, caller.subject)
 
 
 async def join(owner: Caller, guest: Caller, role: str = "member") -> Caller:
@@ -58,8 +75,61 @@ async def test_a_workspace_tells_what_it_is_searched_by(caller: Caller, services
         mine = sa.update(Workspace).where(Workspace.id == UUID(owner.workspace_id))
         await session.execute(mine.values(embedding_model="left-behind"))
     moving = (await owner.call("GET", "/v1/workspaces/current")).json()
-    assert (moving["embedding_model"], moving["reembedding"]) == ("left-behind", {"done": 0, "total": 0})
+    assert (moving["embedding_model"], moving["reembedding"]) == (
+        "left-behind",
+        {"model": "hash-384", "done": 0, "total": 0},
+    )
+    assert "left-behind" in moving["embedder_problem"]
     assert (await owner.call("PATCH", "/v1/workspaces/current", json={"name": moving["name"]})).json() == moving
+
+
+async def test_a_workspace_tells_what_it_can_be_embedded_by(caller: Caller, far: Caller) -> None:
+    owner = await caller.found()
+    seen = (await owner.call("GET", "/v1/workspaces/current")).json()
+    assert (seen["embedder"], seen["embedder_problem"]) == ("default", None)
+    here = [{"name": "default", "model": "hash-384"}, {"name": "local", "model": "hash-384"}]
+    assert seen["embedders"] == here
+    assert owner.workspace_id
+    seen = (await far.inside(owner.workspace_id).call("GET", "/v1/workspaces/current")).json()
+    remote = "other-128"
+    assert seen["embedders"] == [
+        {"name": "default", "model": remote},
+        {"name": "local", "model": "hash-384"},
+        {"name": "remote", "model": remote},
+    ]
+
+
+async def test_an_owner_chooses_the_embedder_with_or_without_a_name(far: Caller) -> None:
+    owner = await far.found()
+    for body, name, embedder in (
+        ({"embedder": "remote"}, "Field service", "remote"),
+        ({"name": "Lab", "embedder": "local"}, "Lab", "local"),
+        ({"name": "Laboratory"}, "Laboratory", "local"),
+        ({"name": None, "embedder": None}, "Laboratory", "local"),
+        ({}, "Laboratory", "local"),
+        ({"embedder": "default"}, "Laboratory", "default"),
+    ):
+        changed = await owner.call("PATCH", "/v1/workspaces/current", json=body)
+        assert changed.status_code == 200, changed.text
+        assert (changed.json()["name"], changed.json()["embedder"]) == (name, embedder)
+        assert changed.json() == (await owner.call("GET", "/v1/workspaces/current")).json()
+
+
+async def test_an_embedder_that_is_not_offered_is_refused_with_what_to_do(caller: Caller) -> None:
+    owner = await caller.found()
+    refused = await owner.call("PATCH", "/v1/workspaces/current", json={"name": "Lab", "embedder": "remote"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "embedder_not_offered")
+    assert refused.json()["offered"] == ["default", "local"]
+    assert "`local` or `default`" in refused.json()["detail"]
+    now = (await owner.call("GET", "/v1/workspaces/current")).json()
+    assert (now["name"], now["embedder"]) == ("Field service", "default")
+
+
+@pytest.mark.parametrize("value", ["", "LOCAL", "openai:test-embed:16", "hash-384", 1, ["local"], {"name": "local"}])
+async def test_an_embedder_that_nobody_knows_is_invalid(caller: Caller, value: object) -> None:
+    owner = await caller.found()
+    refused = await owner.call("PATCH", "/v1/workspaces/current", json={"embedder": value})
+    assert (refused.status_code, refused.json()["errors"][0]["field"]) == (422, "body.embedder")
 
 
 async def test_a_stranger_gets_the_same_answer_for_a_workspace_and_for_none(caller: Caller, stranger: Caller) -> None:
@@ -91,6 +161,7 @@ async def test_the_workspace_header_is_needed_once(caller: Caller) -> None:
     ("method", "path", "body"),
     [
         ("PATCH", "/v1/workspaces/current", {"name": "Mine"}),
+        ("PATCH", "/v1/workspaces/current", {"embedder": "local"}),
         ("DELETE", "/v1/workspaces/current", None),
         ("POST", "/v1/workspaces/current/invitations", {"role": "member"}),
         ("PATCH", "/v1/workspaces/current/members/{owner}", {"role": "member"}),

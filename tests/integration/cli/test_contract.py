@@ -7,12 +7,14 @@ import pytest
 
 from app.cli import openapi
 from app.cli.commands.documents import _LIST_LIMIT
+from app.cli.commands.workspaces import EmbedderOption
 
 USED = [
     ("get", "/v1/config"),
     ("get", "/v1/me"),
     ("post", "/v1/workspaces"),
     ("get", "/v1/workspaces/current"),
+    ("patch", "/v1/workspaces/current"),
     ("get", "/v1/workspaces/current/members"),
     ("post", "/v1/workspaces/current/invitations"),
     ("post", "/v1/invitations/accept"),
@@ -52,12 +54,17 @@ def test_length_of_a_listing_is_allowed(document: dict[str, Any]) -> None:
         ("SearchCreate", {"query", "limit"}),
         ("DocumentUpdate", {"name", "visibility", "grants"}),
         ("WorkspaceCreate", {"name"}),
+        ("WorkspaceUpdate", {"name", "embedder"}),
         ("InvitationCreate", {"role"}),
         ("InvitationAccept", {"token"}),
     ],
 )
 def test_body_that_a_command_sends_is_known(document: dict[str, Any], schema: str, fields: set[str]) -> None:
     assert fields <= document["components"]["schemas"][schema]["properties"].keys()
+
+
+def test_every_embedder_can_be_chosen(document: dict[str, Any]) -> None:
+    assert document["components"]["schemas"]["EmbedderChoice"]["enum"] == [option.value for option in EmbedderOption]
 
 
 @pytest.mark.parametrize(
@@ -67,7 +74,9 @@ def test_body_that_a_command_sends_is_known(document: dict[str, Any], schema: st
         ("WorkspaceRead", {"id", "name", "role"}),
         ("CurrentWorkspaceRead", {"id", "name", "role", "embedding_model", "reembedding"}),
         ("MemberRead", {"user_id", "display_name", "email", "role", "joined_at"}),
-        ("ReembeddingRead", {"done", "total"}),
+        ("CurrentWorkspaceRead", {"embedder", "embedders", "embedder_problem"}),
+        ("EmbedderRead", {"name", "model"}),
+        ("ReembeddingRead", {"model", "done", "total"}),
         ("InvitationCreated", {"token", "expires_at"}),
         ("DocumentRead", {"id", "name", "status", "done", "total", "reason", "detail", "warnings", "size_bytes"}),
         ("DocumentRead", {"grants", "visibility"}),

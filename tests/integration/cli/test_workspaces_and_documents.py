@@ -77,6 +77,7 @@ def test_new_workspace_is_the_one_that_commands_use(shell: Shell, service: Stand
         ("", None, "none yet"),
         ("e5-small", None, "e5-small"),
         ("e5-small", {"done": 1_200, "total": 4_000}, "1,200 of 4,000 passages embedded with another model"),
+        ("e5-small", {"model": "e5-large", "done": 0, "total": 1}, "0 of 1 passage embedded with e5-large, which"),
     ],
 )
 def test_workspace_is_shown_with_the_model_that_it_is_searched_by(
@@ -86,8 +87,56 @@ def test_workspace_is_shown_with_the_model_that_it_is_searched_by(
     service.on("GET", "/v1/workspaces/current", reply(current))
     shown = shell("workspaces", "show").out
     assert told in shown
-    assert ("another model" in shown) is (reembedding is not None)
+    assert ("Change" in shown) is (reembedding is not None)
     assert shell("workspaces", "show", "--json").json() == current
+
+
+CHANGED = {
+    "id": WORKSPACE_ID, "name": "Lab", "role": "owner", "embedding_model": "e5-small", "reembedding": None,
+    "embedder": "remote", "embedder_problem": "Choose another one.",
+    "embedders": [{"name": "default", "model": "e5-small"}, {"name": "remote", "model": None}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "body"),
+    [
+        (("--name", "Lab"), {"name": "Lab"}),
+        (("--embedder", "local"), {"embedder": "local"}),
+        (("--name", "Lab", "--embedder", "default"), {"name": "Lab", "embedder": "default"}),
+    ],
+)
+def test_workspace_is_changed_and_shown(
+    shell: Shell, service: StandIn, arguments: tuple[str, ...], body: object
+) -> None:
+    service.on("PATCH", "/v1/workspaces/current", reply(CHANGED))
+    shown = shell("workspaces", "change", *arguments).out
+    for told in (
+        "Lab",
+        "remote",
+        "default (e5-small), remote (its server has not answered yet)",
+        "Choose another one.",
+    ):
+        assert told in shown
+    (sent,) = service.calls("PATCH", "/v1/workspaces/current")
+    assert (sent.json(), sent.headers["X-Workspace-Id"]) == (body, WORKSPACE_ID)
+    assert shell("workspaces", "change", *arguments, "--json").json() == CHANGED
+
+
+def test_embedder_that_the_service_does_not_offer_is_told_in_its_words(shell: Shell, service: StandIn) -> None:
+    refused = problem(409, "Embedder not offered", "Choose `local` or `default`.", "embedder_not_offered")
+    service.on("PATCH", "/v1/workspaces/current", refused)
+    ended = shell("workspaces", "change", "--embedder", "remote")
+    assert ended.code != 0
+    assert "Choose `local` or `default`." in ended.err
+
+
+@pytest.mark.parametrize("arguments", [(), ("--name", " "), ("--embedder", "cloud")])
+def test_change_without_a_usable_wish_is_told_without_asking(
+    shell: Shell, service: StandIn, arguments: tuple[str, ...]
+) -> None:
+    assert shell("workspaces", "change", *arguments).code == 2
+    assert service.requests == []
 
 
 def test_joined_workspace_is_the_one_that_commands_use(shell: Shell, service: StandIn, store: CredentialStore) -> None:

@@ -38,6 +38,7 @@ from app.ingestion.chunking import Chunk
 from app.ingestion.errors import ClaimLostError
 from app.ingestion.parsing.types import ParsedDocument, ParsedPage
 from app.ingestion.types import Claim
+from app.llm.embedders import EmbedderChoice, EmbeddingState
 from app.retrieval.context import Fate
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
@@ -72,8 +73,8 @@ COUNTS: Mapping[str, object] = {
     "documents.blobs_in_use": [],
     "ingestion.attempts_of": None,
     "ingestion.claim": None,
-    "ingestion.serving_model": "",
-    "retrieval.read_serving_model": "",
+    "ingestion.embedding_state": EmbeddingState(EmbedderChoice.DEFAULT, ""),
+    "retrieval.read_embedding_state": EmbeddingState(EmbedderChoice.DEFAULT, ""),
     "retrieval.absent_identifiers": ("2.13",),
     "ingestion.count_chunks": (0, 0),
     "ingestion.count_ready_chunks": (0, 0),
@@ -167,7 +168,7 @@ async def victim(services: Services, tenants: Tenants) -> Victim:
         "parsed": ParsedDocument((ParsedPage(1, "1", "text", (), has_text=True),), (), "1"), "parser_version": "1",
         "chunker_version": "1", "chunks": (Chunk(7, 0, 4, "text", "", 1, 1, 1),), "vectors": np.array([vector]),
         "query": HybridQuery(f"{word} {QUESTION}", ["2.13"], vector, embedder.model_id),
-        "settings": FusionSettings(),
+        "settings": FusionSettings(), "choice": EmbedderChoice.LOCAL,
     }  # fmt: skip
     async with services.database.workspace(tenant.scope) as session:
         mine = {"workspace_id": tenant.workspace.id}
@@ -315,7 +316,7 @@ async def test_entering_without_filters_takes_a_membership_of_that_workspace(
 ) -> None:
     """The decision that everything rests on: being an owner elsewhere must not count."""
     attacker = await tenants.workspace()
-    entering = WorkspaceService(bare, services.queue)
+    entering = WorkspaceService(bare, services.queue, services.embedders)
     for workspace_id in (victim.tenant.workspace.id, WorkspaceId(uuid4())):
         with pytest.raises(ForbiddenError):
             await entering.enter(attacker.owner, workspace_id, token_id="t", request_id="r")

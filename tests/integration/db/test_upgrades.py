@@ -162,3 +162,25 @@ def test_words_that_are_there_are_kept_and_counted(scratch: DatabaseUrls) -> Non
 def corpus_versions(engine: sa.Engine) -> dict[object, object]:
     with engine.begin() as connection:
         return {row[0]: row[1] for row in connection.execute(sa.text("SELECT id, corpus_version FROM workspaces"))}
+
+
+def test_workspaces_that_are_there_follow_the_configuration(scratch: DatabaseUrls) -> None:
+    bring_to(scratch.owner, "0003")
+    ids = {name: uuid4() for name in ("user_id", "full", "empty")}
+    everything = sa.create_engine(scratch.superuser, poolclass=sa.NullPool)
+    with everything.begin() as connection:
+        for statement in DATA.split(";\n"):
+            connection.execute(sa.text(statement), {**ids, "model": MODEL})
+        connection.execute(sa.text("UPDATE workspaces SET embedding_model = 'other' WHERE id = :full"), ids)
+    assert upgrade(scratch.owner) == wanted_revision()
+    with everything.begin() as connection:
+        assert_security_is_forced(connection)
+        assert set(connection.scalars(sa.text("SELECT embedder FROM workspaces"))) == {"default"}
+    service = sa.create_engine(scratch.app, poolclass=sa.NullPool)
+    find = "SELECT workspace_id FROM find_workspaces_of_other_models"
+    with service.begin() as connection:
+        # As the version before this one asks, whose workers may still run.
+        assert connection.scalars(sa.text(f"{find}('local-model')")).all() == [ids["full"]]
+        assert connection.scalars(sa.text(f"{find}('local-model', 'local')")).all() == []
+    with everything.begin() as connection, pytest.raises(sa.exc.IntegrityError, match="workspaces_embedder_known"):
+        connection.execute(sa.text("UPDATE workspaces SET embedder = 'openai:gone:3'"))

@@ -13,12 +13,12 @@ from app.documents.types import Visibility
 from app.ingestion.pipeline import IngestionService
 from app.ingestion.reembedding import Reembedded, Reembedding, ReembeddingService, WorkspaceModel
 from app.ingestion.types import Finished, Yielded
-from app.llm.embedders import Embedders
+from app.llm.embedders import EmbedderChoice, Embedders
 from app.llm.types import Vectors
 from app.retrieval.service import RetrievalService
 from tests.support.documents import Shelf, digest, long_text
 from tests.support.embedder import HashEmbedder
-from tests.support.pipelines import LIMITS, CrashingDatabase, OtherEmbedder, ProcessGoneError, models_of
+from tests.support.pipelines import LIMITS, CrashingDatabase, OtherEmbedder, ProcessGoneError, always, models_of
 from tests.support.tenants import Tenant, Tenants
 
 BOOK = long_text(100)
@@ -54,10 +54,6 @@ async def model_of(services: Services, scope: WorkspaceScope) -> str | None:
         return await session.scalar(sa.select(Workspace.embedding_model).where(Workspace.id == scope.workspace_id))
 
 
-async def always() -> bool:
-    return True
-
-
 async def test_the_first_ready_content_decides_the_model_of_its_workspace(
     shelf: Shelf, tenant: Tenant, services: Services
 ) -> None:
@@ -87,9 +83,11 @@ async def test_a_workspace_changes_over_at_once_and_loses_the_old_vectors_later(
     await shelf.add(other.scope, "book.md", BOOK)
     version = await shelf.corpus_version(tenant.scope)
     (before,) = await shelf.contents(tenant.scope)
-    assert await moving.reembedding.model_of(tenant.scope) == WorkspaceModel("hash-384", Reembedding(0, 100))
+    assert await moving.reembedding.model_of(tenant.scope) == WorkspaceModel(
+        EmbedderChoice.DEFAULT, "hash-384", Reembedding("other-128", 0, 100)
+    )
     assert await moving.reembedding.run(tenant.scope) == Reembedded("other-128", 100)
-    assert await moving.reembedding.model_of(tenant.scope) == WorkspaceModel("other-128", None)
+    assert await moving.reembedding.model_of(tenant.scope) == WorkspaceModel(EmbedderChoice.DEFAULT, "other-128")
     (content,) = await shelf.contents(tenant.scope)
     assert (content.embedding_model, content.updated_at) == ("other-128", before.updated_at)
     assert await model_of(services, tenant.scope) == "other-128"
@@ -111,8 +109,8 @@ async def test_a_member_is_told_of_the_change_by_what_they_may_read(
     _, member = await tenants.member(tenant)
     await shelf.add(tenant.scope, "a.txt", b"The pump starts by hand.")
     await shelf.add(tenant.scope, "book.md", BOOK, Visibility.RESTRICTED)
-    assert (await moving.reembedding.model_of(tenant.scope)).reembedding == Reembedding(0, 101)
-    assert (await moving.reembedding.model_of(member)).reembedding == Reembedding(0, 1)
+    assert (await moving.reembedding.model_of(tenant.scope)).reembedding == Reembedding("other-128", 0, 101)
+    assert (await moving.reembedding.model_of(member)).reembedding == Reembedding("other-128", 0, 1)
     assert await moving.reembedding.run(tenant.scope) == Reembedded("other-128", 101)
     assert (await moving.reembedding.model_of(member)).reembedding is None
 
@@ -262,4 +260,4 @@ async def test_a_workspace_without_documents_or_that_is_gone_has_nothing_to_do(t
     assert await moving.reembedding.run(tenant.scope) is None
     gone = WorkspaceScope(WorkspaceId(tenant.owner.id), UserId(tenant.owner.id), tenant.scope.role, "t", "r")
     assert await moving.reembedding.run(gone) is None
-    assert await moving.reembedding.model_of(gone) == WorkspaceModel("", None)
+    assert await moving.reembedding.model_of(gone) == WorkspaceModel(EmbedderChoice.DEFAULT, "")

@@ -3,6 +3,7 @@
 import asyncio
 import io
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from datetime import timedelta
 
 import procrastinate
@@ -10,12 +11,16 @@ import pytest
 import sqlalchemy as sa
 
 from app.bootstrap import Services
+from app.core.errors import UnavailableError
 from app.db.models import Workspace
 from app.documents.storage import new_key
 from app.jobs import dead_letters
+from app.llm.embedders import Embedders
 from app.worker.sweep import sweep
 from app.worker.timing import WorkerTiming
 from tests.support.documents import Shelf, prose
+from tests.support.embedder import HashEmbedder
+from tests.support.pipelines import OtherEmbedder
 from tests.support.queues import know_tasks
 from tests.support.tenants import Tenant, Tenants
 
@@ -29,10 +34,10 @@ async def queue(services: Services) -> AsyncIterator[procrastinate.App]:
         yield app
 
 
-async def set_model(services: Services, tenant: Tenant, model: str) -> None:
+async def set_model(services: Services, tenant: Tenant, model: str, embedder: str = "default") -> None:
     async with services.database.workspace(tenant.scope) as session:
         mine = Workspace.id == tenant.workspace.id
-        await session.execute(sa.update(Workspace).where(mine).values(embedding_model=model))
+        await session.execute(sa.update(Workspace).where(mine).values(embedding_model=model, embedder=embedder))
 
 
 async def store(services: Services, tenant: Tenant, key: str) -> None:
@@ -61,6 +66,38 @@ async def test_a_workspace_of_no_or_the_configured_model_is_left_alone(
     await set_model(shelf.services, tenant, configured if model is None else model)
     await sweep(shelf.services, queue, WorkerTiming())
     assert await shelf.jobs(tenant.scope) == []
+
+
+class Unanswered(OtherEmbedder):
+    """A remote model whose length of vectors, and so its id, is not known yet."""
+
+    @property
+    def model_id(self) -> str:  # type: ignore[override]  # the seam has a property, the doubles a constant
+        raise UnavailableError("not answered yet")
+
+
+@pytest.mark.parametrize(
+    ("remote", "queued"),
+    [
+        (OtherEmbedder(), {("default", "hash-384"), ("local", "other-128"), ("local", "left"), ("remote", "hash-384")}),
+        (Unanswered(), {("local", "other-128"), ("local", "left")}),
+        (None, {("default", "other-128"), ("local", "other-128"), ("local", "left")}),
+    ],
+    ids=["remote", "unanswered", "none"],
+)
+async def test_workspaces_are_queued_by_their_own_choice_as_far_as_it_can_be_followed(
+    shelf: Shelf,
+    tenants: Tenants,
+    queue: procrastinate.App,
+    remote: HashEmbedder | None,
+    queued: set[tuple[str, str]],
+) -> None:
+    kinds = [(choice, model) for choice in ("default", "local", "remote") for model in ("hash-384", "other-128")]
+    made = {kind: await tenants.workspace() for kind in [*kinds, ("local", "left"), ("local", "")]}
+    for (choice, model), tenant in made.items():
+        await set_model(shelf.services, tenant, model, choice)
+    await sweep(replace(shelf.services, embedders=Embedders(HashEmbedder(), remote)), queue, WorkerTiming())
+    assert {kind for kind, tenant in made.items() if await shelf.jobs(tenant.scope)} == queued
 
 
 async def test_a_workspace_that_is_embedded_at_the_moment_is_not_queued_again(

@@ -21,6 +21,7 @@ from app.telemetry.logging import configure_logging
 from app.worker.main import work
 from app.worker.timing import WorkerTiming
 from tests.support.embedder import HashEmbedder
+from tests.support.pipelines import OtherEmbedder
 
 TIMING = WorkerTiming(
     heartbeat_every=timedelta(seconds=0.3),
@@ -49,15 +50,23 @@ class PacedEmbedder(HashEmbedder):
         return await super().embed_passages(texts)
 
 
-async def run(settings: Settings, seconds_a_batch: float) -> None:
+class PacedRemote(PacedEmbedder):
+    """Another model, which workspaces can choose."""
+
+    model_id = OtherEmbedder.model_id
+    dimension = OtherEmbedder.dimension
+
+
+async def run(settings: Settings, seconds_a_batch: float, *, with_remote: bool) -> None:
     """Work until a signal comes."""
     engine = create_engine(settings.database_url.get_secret_value(), pool_size=3)
     redis = connect(settings.redis_cache_url.get_secret_value(), settings.redis_limits_url.get_secret_value())
     async with httpx.AsyncClient() as http:
         keys = JwksCache(http, issuer=settings.oidc_issuer, jwks_url="", algorithms=settings.oidc_algorithms)
-        embedder = PacedEmbedder(seconds_a_batch)
+        remote = PacedRemote(seconds_a_batch) if with_remote else None
+        embedders = Embedders(PacedEmbedder(seconds_a_batch), remote)
         parser = IsolatedParser()
-        services = compose_services(settings, Database(engine), redis, keys, Embedders(embedder), parser=parser)
+        services = compose_services(settings, Database(engine), redis, keys, embedders, parser=parser)
         services.ingestion._timing = LEASE
         await work(services, TIMING)
         await parser.aclose()
@@ -68,4 +77,4 @@ async def run(settings: Settings, seconds_a_batch: float) -> None:
 
 if __name__ == "__main__":
     configure_logging("INFO")
-    asyncio.run(run(load_settings(), float(os.environ["SECONDS_A_BATCH"])))
+    asyncio.run(run(load_settings(), float(os.environ["SECONDS_A_BATCH"]), with_remote="WITH_REMOTE" in os.environ))

@@ -37,7 +37,7 @@ async def test_unknown_used_and_old_invitations_get_the_same_answer(services: Se
     def in_a_week() -> datetime:
         return utc_now() + timedelta(days=7, seconds=1)
 
-    later = WorkspaceService(services.database, services.queue, in_a_week)
+    later = WorkspaceService(services.database, services.queue, services.embedders, in_a_week)
     details = set()
     for service, token in ((later, old.token), (services.workspaces, used.token), (services.workspaces, "unknown")):
         with pytest.raises(InvitationNotFoundError) as refusal:

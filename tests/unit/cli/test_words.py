@@ -77,3 +77,8 @@ def test_the_states_to_list_are_those_of_documents() -> None:
 )
 def test_times_are_told_in_round_numbers(seconds: float, told: str) -> None:
     assert words.time_left(seconds) == told
+
+
+def test_embedders_are_told_with_their_models() -> None:
+    offered: list[dict[str, str | None]] = [{"name": "default", "model": "e5"}, {"name": "remote", "model": None}]
+    assert words.embedders(offered) == "default (e5), remote (its server has not answered yet)"

@@ -3,7 +3,7 @@ import asyncio
 import pytest
 
 from app.core.errors import ConfigurationError, UnavailableError
-from app.llm.embedders import Embedders
+from app.llm.embedders import EmbedderChoice, Embedders, EmbeddingState, NotOfferedError
 from app.llm.types import Embedder, ModelSetupError, Vectors
 from tests.support.embedder import HashEmbedder
 
@@ -80,3 +80,60 @@ async def test_many_checks_ask_the_model_once() -> None:
     found = await asyncio.gather(*(embedders.check() for _ in range(50)), return_exceptions=True)
     assert all(isinstance(error, UnavailableError) for error in found)
     assert broken.asked == 1
+
+
+DEFAULT, LOCAL, REMOTE = EmbedderChoice
+
+
+class Unanswered(Other):
+    """Has not told the length of its vectors yet."""
+
+    @property
+    def model_id(self) -> str:  # type: ignore[override]  # the seam has a property, the doubles a constant
+        raise UnavailableError("not answered yet")
+
+
+def test_the_choices_are_offered_with_the_models_that_are_known() -> None:
+    assert Embedders(HashEmbedder()).offered() == {DEFAULT: "hash-384", LOCAL: "hash-384"}
+    assert Embedders(HashEmbedder(), Other()).offered() == {
+        DEFAULT: "other-384",
+        LOCAL: "hash-384",
+        REMOTE: "other-384",
+    }
+    assert Embedders(HashEmbedder(), Unanswered()).offered() == {DEFAULT: None, LOCAL: "hash-384", REMOTE: None}
+
+
+def test_a_remote_embedder_is_never_replaced_by_the_local_one() -> None:
+    with pytest.raises(NotOfferedError, match="EMBEDDING_MODEL"):
+        Embedders(HashEmbedder(), server=Server()).chosen(REMOTE)
+
+
+@pytest.mark.parametrize(
+    ("choice", "serving", "passages", "questions"),
+    [
+        (DEFAULT, "", "other-384", "hash-384"),
+        (DEFAULT, "hash-384", "hash-384", "hash-384"),
+        (DEFAULT, "other-384", "other-384", "other-384"),
+        (REMOTE, "", "other-384", "hash-384"),
+        (REMOTE, "hash-384", "hash-384", "hash-384"),
+        (REMOTE, "other-384", "other-384", "other-384"),
+        (LOCAL, "", "hash-384", "hash-384"),
+        (LOCAL, "hash-384", "hash-384", "hash-384"),
+        (LOCAL, "other-384", "hash-384", "hash-384"),
+        (LOCAL, "openai:gone:3", "hash-384", "hash-384"),
+    ],
+)
+def test_texts_are_embedded_by_what_serves_unless_they_may_not_leave(
+    choice: EmbedderChoice, serving: str, passages: str, questions: str
+) -> None:
+    embedders, state = Embedders(HashEmbedder(), Other()), EmbeddingState(choice, serving)
+    assert embedders.for_passages(state).model_id == passages
+    assert embedders.for_questions(state).model_id == questions
+
+
+@pytest.mark.parametrize("choice", [DEFAULT, REMOTE])
+def test_a_serving_model_that_cannot_be_run_is_named(choice: EmbedderChoice) -> None:
+    embedders, state = Embedders(HashEmbedder(), Other()), EmbeddingState(choice, "openai:gone:3")
+    for find in (embedders.for_passages, embedders.for_questions):
+        with pytest.raises(UnavailableError, match="openai:gone:3"):
+            find(state)
