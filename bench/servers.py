@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -84,10 +85,14 @@ def running_servers() -> Iterator[Servers]:
 
 @contextlib.contextmanager
 def running_postgres() -> Iterator[PostgresAddress]:
-    """Start Postgres alone, for what is read more than it is written; it does not wait for the disk."""
+    """Start Postgres alone, for what is read more than it is written: it does not wait for the disk.
+
+    Its buffers are a quarter of the machine's memory, as the manual of Postgres says, and 4 GB at most.
+    """
     with contextlib.ExitStack() as stack:
         home = stack.enter_context(_home())
-        yield _postgres(stack, home, load_passwords(home), durable=False)
+        megabytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 4 // 2**20
+        yield _postgres(stack, home, load_passwords(home), durable=False, shared_buffers=f"{min(megabytes, 4_096)}MB")
 
 
 @contextlib.contextmanager
@@ -100,11 +105,9 @@ def _home() -> Iterator[Home]:
         shutil.rmtree(folder)
 
 
-def _postgres(
-    stack: contextlib.ExitStack, home: Home, passwords: Passwords, *, durable: bool = True
-) -> PostgresAddress:
+def _postgres(stack: contextlib.ExitStack, home: Home, passwords: Passwords, **settings: Any) -> PostgresAddress:
     programs, log = find_postgres(EmbeddedOptions()), home.logs / "postgres.log"
-    server = EmbeddedPostgres(programs, home.postgres, passwords, log, postgres_account(), durable=durable)
+    server = EmbeddedPostgres(programs, home.postgres, passwords, log, postgres_account(), **settings)
     stack.callback(server.stop)
     address = server.start()
     provision(address, ROOT / "migrations" / "roles.sql")

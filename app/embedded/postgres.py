@@ -40,7 +40,6 @@ _SETTINGS: Mapping[str, str] = {
     "listen_addresses": LOOPBACK,
     "unix_socket_directories": "",
     "max_connections": "60",
-    "shared_buffers": "128MB",
     "max_wal_size": "512MB",
     "jit": "off",
     "timezone": "UTC",
@@ -74,6 +73,7 @@ class EmbeddedPostgres:
         log: Log file of the server.
         account: Who runs it when the caller is root.
         durable: Off only for tests: a crash of the machine then loses the cluster.
+        shared_buffers: Memory for pages, as Postgres writes it; a quarter of a machine that serves large workspaces.
     """
 
     name = "postgres"
@@ -87,6 +87,7 @@ class EmbeddedPostgres:
         account: Account | None = None,
         *,
         durable: bool = True,
+        shared_buffers: str = "128MB",
     ) -> None:
         self._programs = programs
         self._folder = folder.resolve()
@@ -94,6 +95,7 @@ class EmbeddedPostgres:
         self.log = log
         self._account = account
         self._durable = durable
+        self._shared_buffers = shared_buffers
         self._process: subprocess.Popen[bytes] | None = None
         self.address = PostgresAddress(free_ports(1)[0], passwords)
 
@@ -197,7 +199,8 @@ class EmbeddedPostgres:
         draft.rename(self.data)
 
     def _spawn(self) -> None:
-        settings = {**_SETTINGS, **({} if self._durable else _NOT_DURABLE), "port": str(self.address.port)}
+        settings = {**_SETTINGS, "shared_buffers": self._shared_buffers, "port": str(self.address.port)}
+        settings |= {} if self._durable else _NOT_DURABLE
         flags = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
         argv: list[str | Path] = [self._programs.folder / "postgres", "-D", self.data, *flags]
         # SIGINT is Postgres' fast shutdown: it ends cleanly also when the supervisor is killed.

@@ -38,7 +38,7 @@ class FusionSettings:
     k1: float = 1.2
     b: float = 0.75
     postings_limit: int = 1_500
-    candidate_limit: int = 200
+    candidate_limit: int = 100
 
     def __post_init__(self) -> None:
         weights = (self.identifier_weight, self.keyword_weight, self.vector_weight, self.name_weight)

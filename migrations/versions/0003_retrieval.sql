@@ -14,7 +14,6 @@ ALTER TABLE contents
 ALTER TABLE contents
     ALTER COLUMN text_search SET DEFAULT 'simple',
     ADD CONSTRAINT contents_text_search_exists CHECK (text_search::regconfig IS NOT NULL);
-CREATE INDEX contents_text_search_idx ON contents (workspace_id, text_search) WHERE counted;
 
 -- How many chunks are searched in a workspace, and how many words they have.
 ALTER TABLE workspaces

@@ -20,8 +20,11 @@ text_hits AS MATERIALIZED (
     -- Only what stands in searched documents at all is looked for.
     SELECT DISTINCT c.content_sha256, a.number
     FROM asked a
-    JOIN word_counts k ON k.workspace_id = :workspace_id AND k.word = identifier_number(:workspace_id, a.identifier)
-    JOIN searched_words c ON c.workspace_id = :workspace_id AND c.words @> ARRAY[k.word]
+    CROSS JOIN LATERAL (
+        SELECT k.word FROM word_counts k
+        WHERE k.workspace_id = :workspace_id AND k.word = identifier_number(:workspace_id, a.identifier) OFFSET 0
+    ) AS i
+    JOIN searched_words c ON c.workspace_id = :workspace_id AND c.words @> ARRAY[i.word]
 )
 SELECT DISTINCT a.number FROM asked a
 WHERE a.number NOT IN (

@@ -1,7 +1,8 @@
 -- hybrid: the passages nearest to a question by three arms, fused by the weighted sum of their scores.
 -- Each arm is limited to this workspace, to the current versions of documents that this user may read, and to chunks
 -- that have a vector of this embedding model. A content that several documents hold comes once, under the oldest.
--- What is found is materialized before it is joined with what may be read: the planner knows neither how much that is.
+-- What is found is materialized before it is joined with what may be read, and counts are looked up one by one (OFFSET 0):
+-- the statement is planned once for all workspaces, and how large one is the planner cannot know.
 
 WITH readable AS MATERIALIZED (
     SELECT r.id, r.current_content AS content_sha256
@@ -12,13 +13,12 @@ WITH readable AS MATERIALIZED (
 -- Keywords: BM25 (Robertson and Zaragoza 2009, without negative weights) by the frequencies of this workspace.
 asked_words AS MATERIALIZED (
     -- In each language of the workspace, and for what is written in it; the first ones of a question that is a pasted page.
-    SELECT word_number(:workspace_id, CAST(t.cfgname AS text), l.lexeme) AS word,
-           word_number(:workspace_id, CAST(t.cfgname AS text), '') AS any_word
+    SELECT word_number(:workspace_id, CAST(t.cfgname AS text), l.lexeme) AS word, n.chunks AS chunks_of_language
     FROM pg_ts_config AS t
     CROSS JOIN LATERAL (
-        SELECT 1 FROM contents c
-        WHERE c.workspace_id = :workspace_id AND c.text_search = CAST(t.cfgname AS text) AND c.counted LIMIT 1
-    ) AS spoken
+        SELECT k.chunks FROM word_counts k
+        WHERE k.workspace_id = :workspace_id AND k.word = word_number(:workspace_id, CAST(t.cfgname AS text), '') OFFSET 0
+    ) AS n
     CROSS JOIN LATERAL (
         SELECT u.lexeme FROM unnest(to_tsvector(CAST(t.oid AS regconfig), :question)) AS u
         ORDER BY u.positions[1], u.lexeme LIMIT :max_lexemes
@@ -26,15 +26,18 @@ asked_words AS MATERIALIZED (
 ),
 weighed AS MATERIALIZED (
     -- The rarest words lead, until they stand in so many chunks; the others only score what those have found.
-    SELECT k.word, (:k1 + 1) * ln(1 + (n.chunks - k.chunks + 0.5) / (k.chunks + 0.5)) AS weight,
-           :k1 * (1 - :b) AS base, :k1 * :b * s.chunks_a_word AS slope,
-           sum(k.chunks) OVER (ORDER BY k.chunks, k.word) <= :postings_limit
-           OR row_number() OVER (ORDER BY k.chunks, k.word) = 1 AS leads
+    SELECT a.word, s.k1 * (1 - s.b) AS base, s.k1 * s.b * s.chunks_a_word AS slope,
+           1e9::float8 * (s.k1 + 1) * ln(
+               1 + (a.chunks_of_language - k.chunks + 0.5::float8) / (k.chunks + 0.5::float8)) AS weight,
+           sum(k.chunks) OVER (ORDER BY k.chunks, a.word) <= :postings_limit
+           OR row_number() OVER (ORDER BY k.chunks, a.word) = 1 AS leads
     FROM asked_words a
-    JOIN word_counts k ON k.workspace_id = :workspace_id AND k.word = a.word
-    JOIN word_counts n ON n.workspace_id = :workspace_id AND n.word = a.any_word
+    CROSS JOIN LATERAL (
+        SELECT c.chunks FROM word_counts c WHERE c.workspace_id = :workspace_id AND c.word = a.word OFFSET 0
+    ) AS k
     CROSS JOIN (
-        SELECT w.searched_chunks::float8 / greatest(w.searched_words, 1) AS chunks_a_word
+        SELECT w.searched_chunks::float8 / greatest(w.searched_words, 1) AS chunks_a_word,
+               CAST(:k1 AS float8) AS k1, CAST(:b AS float8) AS b
         FROM workspaces w WHERE w.id = :workspace_id
     ) AS s
 ),
@@ -46,9 +49,9 @@ word_hits AS MATERIALIZED (
     WHERE w.leads
 ),
 led AS MATERIALIZED (
-    -- Scores are added as integers, since a sum of fractions depends on their order.
+    -- Scores are added as integers, in billionths, since a sum of fractions depends on their order.
     SELECT h.chunk_id, h.content_sha256,
-           sum(CAST(1e9 * h.weight * h.count / (h.count + h.base + h.slope * h.length) AS bigint)) AS score
+           sum(CAST(h.weight * h.count / (h.count + h.base + h.slope * h.length) AS bigint)) AS score
     FROM word_hits h
     WHERE h.content_sha256 IN (SELECT r.content_sha256 FROM readable r)
     GROUP BY h.chunk_id, h.content_sha256 ORDER BY score DESC, h.chunk_id LIMIT :candidate_limit
@@ -57,7 +60,7 @@ keyword_scores AS MATERIALIZED (
     SELECT l.chunk_id, l.content_sha256, l.score + coalesce(f.score, 0) AS score
     FROM led l
     LEFT JOIN LATERAL (
-        SELECT sum(CAST(1e9 * w.weight * t.count / (t.count + w.base + w.slope * o.length) AS bigint)) AS score
+        SELECT sum(CAST(w.weight * t.count / (t.count + w.base + w.slope * o.length) AS bigint)) AS score
         FROM (
             SELECT c.length, c.words, c.counts FROM searched_words c
             WHERE c.workspace_id = :workspace_id AND c.chunk_id = l.chunk_id
@@ -107,7 +110,9 @@ wanted AS MATERIALIZED (
         SELECT a.number, identifier_number(:workspace_id, a.identifier) AS word FROM asked a
         WHERE a.number NOT IN (SELECT n.number FROM named n)
     ) AS i
-    JOIN word_counts k ON k.workspace_id = :workspace_id AND k.word = i.word
+    CROSS JOIN LATERAL (
+        SELECT c.chunks FROM word_counts c WHERE c.workspace_id = :workspace_id AND c.word = i.word OFFSET 0
+    ) AS k
 ),
 identifier_hits AS MATERIALIZED (
     -- One at the start of a line, where clauses are numbered, weighs 3, one in a sentence 2; each identifier by its best
@@ -146,19 +151,20 @@ identifier_arm AS MATERIALIZED (
 ),
 
 -- Vectors: all of a small workspace; of one with cells, those of the nearest cells and those that are in none yet.
+layout AS MATERIALIZED (
+    -- Where there are cells: how many vectors there are, and about what share of them this reader may read.
+    SELECT l.breadth * sqrt(w.searched_chunks) AS vectors_of_all, w.searched_chunks AS vectors,
+           greatest((SELECT count(*) FROM readable r), 1)::float8 / greatest(
+               (SELECT count(*) FROM documents d
+                WHERE d.workspace_id = :workspace_id AND d.current_content IS NOT NULL), 1) AS share
+    FROM vector_layouts l
+    JOIN workspaces w ON w.id = :workspace_id
+    WHERE l.workspace_id = :workspace_id AND l.model = :model
+),
 probing AS MATERIALIZED (
     -- A reader of a part has to look at more. When that part has fewer vectors than would be looked at, all of it is.
-    SELECT l.breadth * sqrt(p.vectors) / p.share AS vectors,
-           p.vectors * p.share <= l.breadth * sqrt(p.vectors) / p.share AS is_small
-    FROM vector_layouts l
-    CROSS JOIN (
-        SELECT greatest(w.searched_chunks, 1)::float8 AS vectors,
-               greatest((SELECT count(*) FROM readable r), 1)::float8 / greatest(
-                   (SELECT count(*) FROM documents d
-                    WHERE d.workspace_id = :workspace_id AND d.current_content IS NOT NULL), 1) AS share
-        FROM workspaces w WHERE w.id = :workspace_id
-    ) AS p
-    WHERE l.workspace_id = :workspace_id AND l.model = :model
+    SELECT l.vectors_of_all / l.share AS vectors, l.vectors * l.share <= l.vectors_of_all / l.share AS is_small
+    FROM layout l
 ),
 nearest_cells AS MATERIALIZED (
     SELECT o.id
