@@ -9,7 +9,7 @@ from app.core.ids import ChunkId
 from app.core.languages import searchable
 from app.core.tenancy import WorkspaceScope
 from app.db.session import Database
-from app.llm.embedders import Embedders
+from app.llm.embedders import EmbedderChoice, Embedders, EmbeddingState
 from app.llm.reranking import NullReranker
 from app.llm.types import Embedder, Reranker, Vectors
 from app.retrieval import repository
@@ -52,20 +52,23 @@ class RetrievalService:
         text = clean_query(query)
         if len(text) > self._max_query_characters:
             raise InvalidRequestError(f"The query is longer than {self._max_query_characters} characters.")
-        serving, embedder = await self._serving(scope)
+        state, embedder = await self._embedding(scope)
         vector = await embedder.embed_query(text)  # between transactions: no connection waits for a model
-        comparable = embedder.model_id == serving
-        hybrid = HybridQuery(searchable(text), extract_identifiers(text), vector if comparable else None, serving)
+        comparable = embedder.model_id == state.serving
+        given = vector if comparable else None
+        hybrid = HybridQuery(searchable(text), extract_identifiers(text), given, state.serving)
         async with self._database.workspace(scope) as session:
             most = max(limit, MOST_RERANKED)
             passages = await repository.find_passages(session, scope, hybrid, self._settings, most)
             absent = await repository.absent_identifiers(session, scope, hybrid.identifiers, self._settings)
-        passages = (await self._reranker.rerank(text, passages))[:limit]
+        if state.choice is not EmbedderChoice.LOCAL:  # who keeps texts from one model server keeps them from others
+            passages = await self._reranker.rerank(text, passages)
+        passages = passages[:limit]
         if not comparable:
             passages = await _compared(embedder, vector, passages)
         return SearchResult(passages, absent)
 
-    async def _serving(self, scope: WorkspaceScope) -> tuple[str, Embedder]:
+    async def _embedding(self, scope: WorkspaceScope) -> tuple[EmbeddingState, Embedder]:
         """Return the model that all of the workspace's passages have vectors of, and what embeds its questions.
 
         That is another one while the workspace keeps its questions from the server of the first. When the workspace
@@ -73,7 +76,7 @@ class RetrievalService:
         """
         async with self._database.workspace(scope) as session:
             state = await repository.read_embedding_state(session, scope)
-        return state.serving, self._embedders.for_questions(state)
+        return state, self._embedders.for_questions(state)
 
     async def chunk(self, scope: WorkspaceScope, chunk_id: ChunkId) -> Passage:
         """Return one chunk, also of a version that was replaced.

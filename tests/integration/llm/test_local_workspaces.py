@@ -12,7 +12,8 @@ from app.ingestion.reembedding import Reembedded
 from app.llm.embedders import EmbedderChoice, Embedders
 from app.llm.providers.openai_client import open_client
 from app.llm.providers.openai_embeddings import EmbeddingLimits, OpenAIEmbedder, OpenAIModels
-from app.llm.types import Vectors
+from app.llm.types import Reranker, Vectors
+from app.retrieval.reranking import MOST_RERANKED
 from tests.support.corpus import Corpus
 from tests.support.documents import long_text
 from tests.support.embedder import HashEmbedder
@@ -44,9 +45,15 @@ async def scope(tenants: Tenants) -> WorkspaceScope:
     return (await tenants.workspace()).scope
 
 
-def composed(services: Services, embedders: Embedders) -> Services:
+def composed(services: Services, embedders: Embedders, reranker: Reranker | None = None) -> Services:
     return compose_services(
-        services.settings, services.database, services.redis, services.keys, embedders, parser=services.parser
+        services.settings,
+        services.database,
+        services.redis,
+        services.keys,
+        embedders,
+        parser=services.parser,
+        reranker=reranker,
     )
 
 
@@ -72,6 +79,34 @@ async def test_a_fresh_local_workspace_sends_nothing(
     assert await remote.reembedding.run(scope) is None
     assert (await remote.reembedding.model_of(scope)).serving == "hash-384"
     assert texts_of(server) == []
+
+
+class Reversing:
+    """Finds the last text best; implements `app.llm.types.Reranker`."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    async def rerank(self, question: str, texts: Sequence[str]) -> Sequence[float]:
+        self.asked.append(question)
+        return [float(place) for place in range(len(texts))]
+
+    async def aclose(self) -> None:
+        """Hold nothing."""
+
+
+async def test_a_reranker_orders_what_is_found_and_gets_nothing_of_a_local_workspace(
+    services: Services, scope: WorkspaceScope
+) -> None:
+    reranker = Reversing()
+    reranked = composed(services, services.embedders, reranker)
+    await Corpus(services.documents, services.ingestion).add(scope, "book.md", BOOK)
+    plain = (await services.retrieval.search(scope, QUESTION, MOST_RERANKED)).passages
+    found = (await reranked.retrieval.search(scope, QUESTION, MOST_RERANKED)).passages
+    assert (reranker.asked, found) == ([QUESTION], plain[::-1])
+    await reranked.workspaces.update(scope, embedder=LOCAL)
+    assert (await reranked.retrieval.search(scope, QUESTION, MOST_RERANKED)).passages == plain
+    assert reranker.asked == [QUESTION]
 
 
 async def test_without_documents_no_question_is_sent_anywhere(
