@@ -14,6 +14,7 @@ from app.cli.ids import canonical
 from app.cli.options import ClientEnvironment, Target
 
 _SIGN_IN = "Sign in with `groundeddocs login`, or set GROUNDEDDOCS_TOKEN."
+_SIGN_IN_HERE = "With the demo users of `make up`, `groundeddocs token alice --save` is enough."
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +111,8 @@ class Tokens:
             return given.get_secret_value()
         login = self._store.login(self._url)
         if login is None:
-            raise NotSignedInError(f"You are not signed in at {self._url}. {_SIGN_IN}")
+            here = f" {_SIGN_IN_HERE}" if _on_this_machine(self._url) else ""
+            raise NotSignedInError(f"You are not signed in at {self._url}. {_SIGN_IN}{here}")
         if login.fresh() and not refused:
             return login.access_token
         return await self._renewed(login.access_token)
