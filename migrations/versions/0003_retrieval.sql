@@ -470,3 +470,52 @@ END
 $$;
 CREATE TRIGGER chunk_embeddings_deleted AFTER DELETE ON chunk_embeddings
     REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION shrink_cells();
+
+-- Looked at when all is done: with a workspace its cells go before its vectors.
+ALTER TABLE chunk_embeddings
+    ALTER CONSTRAINT chunk_embeddings_workspace_id_model_cell_fkey DEFERRABLE INITIALLY DEFERRED;
+-- A layout with cells cannot go: a search looks into them only while it is there.
+ALTER TABLE vector_cells ADD FOREIGN KEY (workspace_id, model) REFERENCES vector_layouts (workspace_id, model);
+
+GRANT SELECT ON chunk_embeddings, vector_cells, vector_layouts TO groundeddocs_maintenance;
+SET ROLE groundeddocs_maintenance;
+
+-- Workspaces whose vectors are to be laid out anew, or compared again with an exact scan: ids only. Of a small one only
+-- its row is read. The numbers are those of the service; what it finds nothing to do for is not found here either.
+CREATE FUNCTION find_workspaces_to_arrange(
+    fewest integer, growth real, shrinkage real, unplaced_least integer, unplaced_breadth real, compare_every interval
+) RETURNS TABLE (workspace_id uuid, created_by uuid)
+    LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
+    SELECT w.id, w.created_by FROM workspaces w
+    WHERE w.searched_chunks >= fewest
+      AND NOT EXISTS (
+          SELECT 1 FROM vector_layouts l WHERE l.workspace_id = w.id AND l.model = w.embedding_model)
+      AND EXISTS (
+          SELECT 1 FROM chunk_embeddings e WHERE e.workspace_id = w.id AND e.model = w.embedding_model
+          OFFSET fewest - 1)
+    UNION ALL
+    SELECT w.id, w.created_by FROM vector_layouts l
+    JOIN workspaces w ON w.id = l.workspace_id AND w.embedding_model = l.model
+    CROSS JOIN LATERAL (
+        SELECT coalesce(sum(c.size), 0) AS vectors, coalesce(bool_or(c.generation < l.generation), false) AS outdated
+        FROM vector_cells c WHERE c.workspace_id = l.workspace_id AND c.model = l.model
+    ) AS placed
+    CROSS JOIN LATERAL (
+        SELECT count(*) AS vectors FROM (
+            SELECT 1 FROM chunk_embeddings e
+            WHERE e.workspace_id = l.workspace_id AND e.model = l.model AND e.cell IS NULL
+            LIMIT ceil(greatest(unplaced_least, unplaced_breadth * sqrt(2 * placed.vectors + fewest)))::integer + 1
+        ) AS counted
+    ) AS unplaced
+    CROSS JOIN LATERAL (SELECT placed.vectors + unplaced.vectors AS vectors) AS total
+    WHERE coalesce(l.compared_at < now() - compare_every, true)
+       OR placed.outdated
+       OR total.vectors < fewest / 2.0
+       OR total.vectors NOT BETWEEN l.made_for / shrinkage AND l.made_for * growth
+       OR unplaced.vectors > greatest(unplaced_least, unplaced_breadth * sqrt(total.vectors))
+    LIMIT 1000
+$$;
+
+REVOKE ALL ON FUNCTION find_workspaces_to_arrange(integer, real, real, integer, real, interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_workspaces_to_arrange(integer, real, real, integer, real, interval) TO groundeddocs_app;
+RESET ROLE;
