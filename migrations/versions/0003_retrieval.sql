@@ -483,7 +483,8 @@ SET ROLE groundeddocs_maintenance;
 -- Workspaces whose vectors are to be laid out anew, or compared again with an exact scan: ids only. Of a small one only
 -- its row is read. The numbers are those of the service; what it finds nothing to do for is not found here either.
 CREATE FUNCTION find_workspaces_to_arrange(
-    fewest integer, growth real, shrinkage real, unplaced_least integer, unplaced_breadth real, compare_every interval
+    fewest integer, growth float8, shrinkage float8, unplaced_least integer, unplaced_breadth float8,
+    compare_every interval
 ) RETURNS TABLE (workspace_id uuid, created_by uuid)
     LANGUAGE sql STABLE SECURITY DEFINER SET search_path = public, pg_temp AS $$
     SELECT w.id, w.created_by FROM workspaces w
@@ -516,6 +517,6 @@ CREATE FUNCTION find_workspaces_to_arrange(
     LIMIT 1000
 $$;
 
-REVOKE ALL ON FUNCTION find_workspaces_to_arrange(integer, real, real, integer, real, interval) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_workspaces_to_arrange(integer, real, real, integer, real, interval) TO groundeddocs_app;
+REVOKE ALL ON FUNCTION find_workspaces_to_arrange(integer, float8, float8, integer, float8, interval) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_workspaces_to_arrange(integer, float8, float8, integer, float8, interval) TO groundeddocs_app;
 RESET ROLE;

@@ -62,6 +62,7 @@ def test_functions_that_look_across_tenants_are_the_listed_ones(catalogue: sa.Co
         "find_pending_blobs",
         "find_unfinished_contents",
         "find_workspaces_of_other_models",
+        "find_workspaces_to_arrange",
     }
 
 
