@@ -336,6 +336,32 @@ async def test_two_runs_at_once_do_no_harm(shelf: Shelf, search: Search, databas
     assert await everything_found(search, some_documents(small), owner(small))
 
 
+@pytest.mark.parametrize("committed", [False, True])
+async def test_what_a_deletion_holds_is_not_waited_for_and_moved_by_the_next_run(
+    shelf: Shelf, search: Search, database: Database, cells: VectorCells, *, committed: bool
+) -> None:
+    held = shelf.load(f"held {committed}", SMALL, 52)
+    scope, documents = owner(held), list(LIBRARY.documents(held))
+    await cells.maintain(scope, MODEL)
+    forget_size(shelf.url, held)
+    gone = [each.chunk_id(0) for each in documents]
+    statement = "DELETE FROM chunk_embeddings WHERE workspace_id = %s AND chunk_id = ANY(%s)"
+    with psycopg.connect(shelf.url) as connection:
+        connection.execute(statement, [held.workspace_id, gone])
+        async with asyncio.timeout(60):
+            run = await cells.maintain(scope, MODEL)
+        assert 0 < run.moved < SMALL - len(gone), "nor is what is in the same cells"
+        assert await everything_found(search, documents, scope)
+        if not committed:
+            connection.rollback()
+    left = SMALL - len(gone) * committed
+    last = await cells.maintain(scope, MODEL)
+    assert (last.made, run.moved + last.moved) == (0, left)
+    now = await stored(database, scope)
+    assert (now.placed, now.generations) == (left, frozenset({2}))
+    assert await everything_found(search, documents[1:], scope)
+
+
 async def test_vectors_come_and_go_while_cells_are_made(
     shelf: Shelf, search: Search, database: Database, cells: VectorCells
 ) -> None:
