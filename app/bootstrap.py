@@ -34,6 +34,7 @@ from app.llm.providers.openai_embeddings import OpenAIModels
 from app.llm.reranking import NullReranker
 from app.llm.types import Reranker
 from app.redis.client import RedisClients, connect
+from app.retrieval.cells import VectorCells
 from app.retrieval.service import RetrievalService
 from app.workspaces.service import WorkspaceService
 
@@ -66,6 +67,7 @@ class Services:
     ingestion: IngestionService
     reembedding: ReembeddingService
     retrieval: RetrievalService
+    cells: VectorCells
     answering: AnsweringService
 
 
@@ -144,6 +146,7 @@ def compose_services(
         ),
         reembedding=ReembeddingService(database, embedders),
         retrieval=retrieval,
+        cells=VectorCells(database),
         answering=AnsweringService(
             database, retrieval, embedders.local, max_question_characters=settings.max_question_characters
         ),

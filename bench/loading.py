@@ -283,6 +283,7 @@ def delete(url: str, tenant: Tenant, documents: Iterable[Document]) -> int:
     """Delete documents as the service does, with its triggers, and return how many chunks they had."""
     gone = [(each.id, each.content_sha256, len(each.lines)) for each in documents]
     with psycopg.connect(url) as connection:
+        connection.execute("SELECT set_config('app.workspace_id', %s, true)", (str(tenant.workspace_id),))
         for statement, keys in (
             ("DELETE FROM documents WHERE workspace_id = %s AND id = ANY(%s)", [named for named, _, _ in gone]),
             ("DELETE FROM contents WHERE workspace_id = %s AND sha256 = ANY(%s)", [content for _, content, _ in gone]),

@@ -181,6 +181,7 @@ async def functions_that_look_across_workspaces(world: World) -> str:
         "find_pending_blobsTABLE(workspace_id uuid, blob_key text)",
         "find_unfinished_contentsTABLE(workspace_id uuid, sha256 text, created_by uuid)",
         "find_workspaces_of_other_modelsTABLE(workspace_id uuid, created_by uuid)",
+        "find_workspaces_to_arrangeTABLE(workspace_id uuid, created_by uuid)",
     ]
     if found != expected:
         raise Breach(f"other functions than listed: {found}")

@@ -22,6 +22,7 @@ from app.jobs import dead_letters
 from app.jobs.dead_letters import LetterStatus
 from app.jobs.payloads import (
     PAYLOADS,
+    ArrangeVectorsPayload,
     IngestPayload,
     Payload,
     ReembedPayload,
@@ -126,6 +127,8 @@ class DeadLetterService:
             await self._queue.reembed(session, payload)
         elif isinstance(payload, RemoveOldVectorsPayload):
             await self._queue.remove_old_vectors(session, payload)
+        elif isinstance(payload, ArrangeVectorsPayload):
+            await self._queue.arrange_vectors(session, payload)
 
 
 def _visible(scope: WorkspaceScope) -> ColumnElement[bool]:

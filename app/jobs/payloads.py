@@ -14,6 +14,7 @@ class TaskName(StrEnum):
     REMOVE_BLOBS = "remove_blobs"
     REEMBED = "reembed"
     REMOVE_OLD_VECTORS = "remove_old_vectors"
+    ARRANGE_VECTORS = "arrange_vectors"
 
 
 class Payload(BaseModel):
@@ -55,11 +56,18 @@ class RemoveOldVectorsPayload(Payload):
     user_id: UUID
 
 
+class ArrangeVectorsPayload(Payload):
+    """Lay the vectors of a large workspace out in cells, and compare a search through them with an exact scan."""
+
+    user_id: UUID
+
+
 PAYLOADS: Mapping[TaskName, type[Payload]] = {
     TaskName.INGEST: IngestPayload,
     TaskName.REMOVE_BLOBS: RemoveBlobsPayload,
     TaskName.REEMBED: ReembedPayload,
     TaskName.REMOVE_OLD_VECTORS: RemoveOldVectorsPayload,
+    TaskName.ARRANGE_VECTORS: ArrangeVectorsPayload,
 }
 
 

@@ -15,6 +15,7 @@ from app.core.tenancy import WorkspaceScope
 from app.db.sql import load_sql
 from app.jobs.fair_share import LAST_TAG, Lane, Standing, cost_of, lane_of, rest_tag, tag_of
 from app.jobs.payloads import (
+    ArrangeVectorsPayload,
     IngestPayload,
     Payload,
     ReembedPayload,
@@ -109,6 +110,21 @@ class JobQueue:
         lock = f"{TaskName.REMOVE_OLD_VECTORS}:{payload.workspace_id}"
         await self._enlist(
             session, TaskName.REMOVE_OLD_VECTORS, payload, Lane.BACKGROUND, lock=lock, after=after, latest=True
+        )
+
+    async def arrange_vectors(
+        self, session: AsyncSession, payload: ArrangeVectorsPayload, *, after: timedelta = _AT_ONCE
+    ) -> None:
+        """Ask for the vectors of a workspace to be laid out anew, after everything else of the background."""
+        lock = f"{TaskName.ARRANGE_VECTORS}:{payload.workspace_id}"
+        await self._enlist(
+            session,
+            TaskName.ARRANGE_VECTORS,
+            payload,
+            Lane.BACKGROUND,
+            lock=lock,
+            priority=_AFTER_ALL_ELSE,
+            after=after,
         )
 
     async def forget(self, session: AsyncSession, scope: WorkspaceScope, sha256s: Sequence[str]) -> None:

@@ -15,13 +15,14 @@ from uuid import UUID
 import procrastinate
 import structlog
 from sqlalchemy import Row, exists, select, text
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.bootstrap import Services
 from app.core.ids import UserId, WorkspaceId
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Content, DeadLetter
 from app.db.session import in_workspace
-from app.jobs.payloads import IngestPayload, ReembedPayload, TaskName
+from app.jobs.payloads import ArrangeVectorsPayload, IngestPayload, ReembedPayload, TaskName
 from app.worker import ended_jobs, lost_workers
 from app.worker.timing import WorkerTiming
 
@@ -33,6 +34,12 @@ _OF_OTHER_MODELS = text(
     "SELECT found.workspace_id, found.created_by "
     "FROM unnest(CAST(:choices AS text[]), CAST(:models AS text[])) AS offered (choice, model) "
     "CROSS JOIN LATERAL find_workspaces_of_other_models(offered.model, offered.choice) AS found WHERE NOT EXISTS ("
+    "SELECT FROM procrastinate_jobs j WHERE j.lock = concat_ws(':', CAST(:task AS text), found.workspace_id) "
+    "AND j.status IN ('todo', 'doing'))"
+)
+_TO_ARRANGE = text(
+    "SELECT workspace_id, created_by FROM find_workspaces_to_arrange("
+    ":fewest, :growth, :shrinkage, :unplaced_least, :unplaced_breadth, :compare_every) AS found WHERE NOT EXISTS ("
     "SELECT FROM procrastinate_jobs j WHERE j.lock = concat_ws(':', CAST(:task AS text), found.workspace_id) "
     "AND j.status IN ('todo', 'doing'))"
 )
@@ -65,6 +72,7 @@ async def sweep(services: Services, app: procrastinate.App, timing: WorkerTiming
         "left_behind": lambda: _requeue_left_behind(services, timing),
         "lost_workers": lambda: lost_workers.forget_workers(app, timing.forgotten_after),
         "other_models": lambda: _reembed(services),
+        "vectors_to_arrange": lambda: _arrange(services),
         "unused_blobs": lambda: _remove_unused_blobs(services, timing),
     }
     found = dict.fromkeys(parts, 0)
@@ -130,15 +138,39 @@ async def _reembed(services: Services) -> int:
 async def _reembed_one(services: Services, row: Row[Any]) -> bool:
     """Queue a workspace, unless that was given up and nobody has asked for it again."""
     scope = _scope(services, row.workspace_id, row.created_by)
-    given_up = exists().where(
-        in_workspace(DeadLetter, scope), DeadLetter.task == TaskName.REEMBED, DeadLetter.requeued_at.is_(None)
-    )
     async with services.database.workspace(scope) as session:
-        if await session.scalar(select(given_up)):
+        if await _given_up(session, scope, TaskName.REEMBED):
             return False
         payload = ReembedPayload(workspace_id=row.workspace_id, user_id=row.created_by)
         await services.queue.reembed(session, payload)
     return True
+
+
+async def _arrange(services: Services) -> int:
+    parameters = {**services.cells.settings.due(), "task": TaskName.ARRANGE_VECTORS.value}
+    async with services.database.identity() as session:
+        rows = (await session.execute(_TO_ARRANGE, parameters)).all()
+    queued = 0
+    for row in rows:
+        async with _trouble_noted("vectors_to_arrange", workspace_id=row.workspace_id):
+            queued += await _arrange_one(services, row)
+    return queued
+
+
+async def _arrange_one(services: Services, row: Row[Any]) -> bool:
+    """Queue a workspace, unless that was given up and nobody has asked for it again."""
+    scope = _scope(services, row.workspace_id, row.created_by)
+    async with services.database.workspace(scope) as session:
+        if await _given_up(session, scope, TaskName.ARRANGE_VECTORS):
+            return False
+        payload = ArrangeVectorsPayload(workspace_id=row.workspace_id, user_id=row.created_by)
+        await services.queue.arrange_vectors(session, payload)
+    return True
+
+
+async def _given_up(session: AsyncSession, scope: WorkspaceScope, task: TaskName) -> bool:
+    letter = exists().where(in_workspace(DeadLetter, scope), DeadLetter.task == task, DeadLetter.requeued_at.is_(None))
+    return bool(await session.scalar(select(letter)))
 
 
 async def _remove_unused_blobs(services: Services, timing: WorkerTiming) -> int:

@@ -19,6 +19,7 @@ from app.documents.storage import finish_though_cancelled
 from app.ingestion.types import Away, Busy, Finished, Yielded
 from app.jobs.fair_share import Lane, lane_of
 from app.jobs.payloads import (
+    ArrangeVectorsPayload,
     IngestPayload,
     Payload,
     ReembedPayload,
@@ -40,6 +41,7 @@ _REMOVAL_TRIES = 10
 _TRY_REEMBEDDING_AGAIN_AFTER = timedelta(minutes=5)
 # A question that began before the change of models still compares with the old vectors.
 _OLD_VECTORS_STAY = timedelta(minutes=5)
+_TRY_ARRANGING_AGAIN_AFTER = timedelta(minutes=5)
 _NOBODY = UserId(UUID(int=0))
 _Payload = TypeVar("_Payload", bound=Payload)
 
@@ -76,6 +78,7 @@ def register(app: procrastinate.App) -> None:
     app.task(name=TaskName.INGEST.value, pass_context=True)(ingest)
     app.task(name=TaskName.REEMBED.value, pass_context=True)(reembed)
     app.task(name=TaskName.REMOVE_OLD_VECTORS.value, pass_context=True)(remove_old_vectors)
+    app.task(name=TaskName.ARRANGE_VECTORS.value, pass_context=True)(arrange_vectors)
     app.task(name=TaskName.REMOVE_BLOBS.value, pass_context=True, retry=_RemovalRetry())(remove_blobs)
 
 
@@ -120,20 +123,41 @@ async def reembed(context: procrastinate.JobContext, /, **arguments: Any) -> Non
         return
     # Also when there was nothing to do: the run that changed the models may have ended before it said this.
     old = RemoveOldVectorsPayload(workspace_id=payload.workspace_id, user_id=payload.user_id)
+    cells = ArrangeVectorsPayload(workspace_id=payload.workspace_id, user_id=payload.user_id)
     async with services.database.workspace(scope) as session:
         await services.queue.remove_old_vectors(session, old, after=_OLD_VECTORS_STAY)
+        await services.queue.arrange_vectors(session, cells)
 
 
 async def remove_old_vectors(context: procrastinate.JobContext, /, **arguments: Any) -> None:
-    """Remove the vectors of models that a workspace has left."""
+    """Remove the vectors of models that a workspace has left, and the cells that these were in."""
     payload = _validated(RemoveOldVectorsPayload, context, arguments)
     services, scope = _services(context), _scope(context, payload.workspace_id, payload.user_id)
     try:
         await services.reembedding.remove_old_vectors(scope)
+        await services.cells.remove_unused(scope)
     except UnavailableError as error:
         log.warning("reembedding.vectors_not_removed", workspace_id=str(payload.workspace_id), problem=error.detail)
         async with services.database.workspace(scope) as session:
             await services.queue.remove_old_vectors(session, payload, after=_OLD_VECTORS_STAY)
+
+
+async def arrange_vectors(context: procrastinate.JobContext, /, **arguments: Any) -> None:
+    """Lay the vectors of a workspace out in cells as far as that is due; what fails is tried again later."""
+    payload = _validated(ArrangeVectorsPayload, context, arguments)
+    services, scope = _services(context), _scope(context, payload.workspace_id, payload.user_id)
+    turn = _turn(context, scope, Lane.BACKGROUND)
+    try:
+        done = await services.cells.arrange(scope, turn.others_wait)
+    except asyncio.CancelledError:
+        await finish_though_cancelled(_arrange_again(services, scope, payload, _AT_ONCE))
+        raise
+    except Exception:
+        log.exception("retrieval.arranging_interrupted", workspace_id=str(payload.workspace_id))
+        await _arrange_again(services, scope, payload, _TRY_ARRANGING_AGAIN_AFTER)
+        return
+    if not done:
+        await _arrange_again(services, scope, payload, _AT_ONCE)
 
 
 async def remove_blobs(context: procrastinate.JobContext, /, **arguments: Any) -> None:
@@ -200,6 +224,13 @@ async def _ingest_again(
 async def _reembed_again(services: Services, scope: WorkspaceScope, payload: ReembedPayload, after: timedelta) -> None:
     async with services.database.workspace(scope) as session:
         await services.queue.reembed(session, payload, after=after)
+
+
+async def _arrange_again(
+    services: Services, scope: WorkspaceScope, payload: ArrangeVectorsPayload, after: timedelta
+) -> None:
+    async with services.database.workspace(scope) as session:
+        await services.queue.arrange_vectors(session, payload, after=after)
 
 
 def _validated(model: type[_Payload], context: procrastinate.JobContext, arguments: Mapping[str, object]) -> _Payload:

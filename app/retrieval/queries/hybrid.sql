@@ -152,8 +152,12 @@ identifier_arm AS MATERIALIZED (
 
 -- Vectors: all of a small workspace; of one with cells, those of the nearest cells and those that are in none yet.
 layout AS MATERIALIZED (
-    -- Where there are cells: how many vectors there are, and about what share of them this reader may read.
-    SELECT l.breadth * sqrt(w.searched_chunks) AS vectors_of_all, w.searched_chunks AS vectors,
+    -- Where there are cells: how many vectors to look at, more where old versions are among them; how many are searched,
+    -- and about what share of these this reader may read.
+    SELECT l.breadth * sqrt(w.searched_chunks) * greatest(
+               (SELECT sum(c.size) FROM vector_cells c WHERE c.workspace_id = :workspace_id AND c.model = :model)
+               / greatest(w.searched_chunks, 1)::float8, 1) AS vectors_of_all,
+           w.searched_chunks AS vectors,
            greatest((SELECT count(*) FROM readable r), 1)::float8 / greatest(
                (SELECT count(*) FROM documents d
                 WHERE d.workspace_id = :workspace_id AND d.current_content IS NOT NULL), 1) AS share

@@ -1,4 +1,5 @@
 from collections.abc import Iterator
+from uuid import UUID
 
 import pytest
 import sqlalchemy as sa
@@ -8,6 +9,7 @@ from app.db import models
 from app.db.engine import check_role, create_engine
 from app.db.session import Database
 from tests.support.databases import DatabaseUrls
+from tests.support.documents import Shelf
 from tests.support.tenants import Tenants
 
 _TABLES = """
@@ -17,6 +19,7 @@ _TABLES = """
                    AND NOT a.attisdropped) AS of_tenant
     FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
 """
+VIEWS = ("searched_names", "searched_words")
 _POLICIES = """
     SELECT tablename, permissive, roles, cmd, qual, with_check FROM pg_policies WHERE schemaname = 'public'
 """
@@ -36,7 +39,8 @@ def test_tables_of_tenants_are_exactly_those_with_forced_security_and_one_policy
     touched = {table.name for table in tables if table.policies or table.forced}
     assert of_tenants == protected == touched
     assert {
-        "documents", "chunks", "chunk_embeddings", "chunk_words", "word_counts", "answers", "memberships",
+        "documents", "chunks", "chunk_embeddings", "chunk_words", "word_counts", "vector_cells", "vector_layouts",
+        "answers", "memberships",
     } <= of_tenants  # fmt: skip
 
 
@@ -62,6 +66,7 @@ def test_functions_that_look_across_tenants_are_the_listed_ones(catalogue: sa.Co
         "find_pending_blobs",
         "find_unfinished_contents",
         "find_workspaces_of_other_models",
+        "find_workspaces_to_arrange",
     }
 
 
@@ -119,6 +124,48 @@ async def test_a_role_that_could_step_around_security_is_refused(database_urls: 
 
 async def test_the_role_of_the_service_is_accepted(database: Database) -> None:
     await check_role(database.engine)
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_views_that_security_does_not_bind_show_the_own_workspace_only(
+    database: Database, shelf: Shelf, tenants: Tenants, view: str
+) -> None:
+    tenant, other = await tenants.workspace(), await tenants.workspace()
+    for each in (tenant, other):
+        await shelf.add(each.scope, "3.0.1 Pumps.txt", b"2.13 The pump starts.")
+    rows: sa.Select[tuple[UUID]] = sa.select(sa.column("workspace_id")).select_from(sa.table(view))
+    async with database.workspace(tenant.scope) as session:
+        assert {*await session.scalars(rows)} == {tenant.workspace.id}
+        foreign = rows.where(sa.column("workspace_id") == other.workspace.id)
+        assert (await session.scalars(foreign)).all() == []
+    async with database.identity() as session:
+        assert (await session.scalars(rows)).all() == []
+        await session.execute(sa.text("SELECT set_config('app.workspace_id', '', true)"))
+        assert (await session.scalars(rows)).all() == []
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "INSERT INTO {view} SELECT * FROM {view}",
+        "UPDATE {view} SET workspace_id = workspace_id",
+        "DELETE FROM {view}",
+        "TRUNCATE {view}",
+    ],
+)
+async def test_nobody_writes_through_these_views(
+    database: Database, tenants: Tenants, view: str, statement: str
+) -> None:
+    tenant = await tenants.workspace()
+    with pytest.raises(sa.exc.ProgrammingError, match=r"permission denied|is not a table"):
+        async with database.workspace(tenant.scope) as session:
+            await session.execute(sa.text(statement.format(view=view)))
+
+
+def test_the_views_that_security_does_not_bind_are_the_listed_ones(catalogue: sa.Connection) -> None:
+    views = sa.text("SELECT relname FROM pg_class WHERE relkind = 'v' AND relnamespace = 'public'::regnamespace")
+    assert {*catalogue.scalars(views)} == {*VIEWS}
 
 
 def _tenant_tables() -> list[sa.Table]:

@@ -5,6 +5,7 @@ from pydantic import ValidationError
 
 from app.jobs.payloads import (
     PAYLOADS,
+    ArrangeVectorsPayload,
     IngestPayload,
     ReembedPayload,
     RemoveBlobsPayload,
@@ -30,6 +31,7 @@ def test_payloads_survive_the_way_through_json() -> None:
         (RemoveBlobsPayload, REMOVE),
         (ReembedPayload, OF_A_WORKSPACE),
         (RemoveOldVectorsPayload, OF_A_WORKSPACE),
+        (ArrangeVectorsPayload, OF_A_WORKSPACE),
     ):
         payload = model.model_validate(arguments)
         assert payload.model_dump(mode="json") == arguments
