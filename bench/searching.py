@@ -18,6 +18,7 @@ from app.db.engine import create_engine
 from app.db.session import Database
 from app.llm.embedders import Embedders
 from app.retrieval import repository
+from app.retrieval.cells import Comparison, VectorCells
 from app.retrieval.fusion import FusionSettings
 from app.retrieval.repository import HybridQuery
 from app.retrieval.reranking import MOST_RERANKED
@@ -68,6 +69,12 @@ class Search:
         self._service = RetrievalService(
             database, Embedders(HashEmbedder()), max_query_characters=_LONGEST_QUESTION, settings=self._settings
         )
+
+    async def arrange(self, scope: WorkspaceScope) -> Comparison | None:
+        """Lay the vectors of a workspace out as the worker does; return how well they are found, None if it is small."""
+        cells = VectorCells(self._database)
+        await cells.maintain(scope, MODEL)
+        return await cells.compare(scope, MODEL)
 
     async def find(self, scope: WorkspaceScope, question: Question, limit: int) -> tuple[Passage, ...]:
         """Return the best passages."""
