@@ -71,7 +71,7 @@ class Search:
         )
 
     async def arrange(self, scope: WorkspaceScope) -> Comparison | None:
-        """Lay the vectors of a workspace out as the worker does; return how well they are found, None if it is small."""
+        """Lay vectors out as the worker does; return how well they are then found, None in a small workspace."""
         cells = VectorCells(self._database)
         await cells.maintain(scope, MODEL)
         return await cells.compare(scope, MODEL)

@@ -1,7 +1,10 @@
 -- compare_cells: how many of the passages nearest to a vector there are, and how many of these the vector arm of `hybrid`
 -- finds for a reader of everything: it looks at the nearest cells, at what is in none, and at all when that gave too few.
 
-WITH searched AS MATERIALIZED (
+WITH question AS MATERIALIZED (
+    SELECT CAST(:embedding AS halfvec) AS vector  -- read from its text once, and not for each distance
+),
+searched AS MATERIALIZED (
     SELECT DISTINCT d.current_content AS content_sha256 FROM documents d
     WHERE d.workspace_id = :workspace_id AND d.current_content IS NOT NULL
 ),
@@ -21,18 +24,18 @@ nearest_cells AS MATERIALIZED (
     FROM (
         SELECT c.id, sum(c.size) OVER (ORDER BY c.distance, c.id) - c.size AS vectors_before
         FROM (
-            SELECT v.id, v.size, v.centroid <=> CAST(:embedding AS halfvec) AS distance
+            SELECT v.id, v.size, v.centroid <=> (SELECT q.vector FROM question q) AS distance
             FROM vector_cells v WHERE v.workspace_id = :workspace_id AND v.model = :model
         ) AS c
     ) AS o
     JOIN probing p ON o.vectors_before < p.vectors AND NOT p.is_small
 ),
 hits AS MATERIALIZED (
-    SELECT e.chunk_id, e.content_sha256, e.embedding <=> CAST(:embedding AS halfvec) AS distance
+    SELECT e.chunk_id, e.content_sha256, e.embedding <=> (SELECT q.vector FROM question q) AS distance
     FROM nearest_cells n
     JOIN chunk_embeddings e ON e.workspace_id = :workspace_id AND e.model = :model AND e.cell = n.id
     UNION ALL
-    SELECT e.chunk_id, e.content_sha256, e.embedding <=> CAST(:embedding AS halfvec)
+    SELECT e.chunk_id, e.content_sha256, e.embedding <=> (SELECT q.vector FROM question q)
     FROM chunk_embeddings e WHERE e.workspace_id = :workspace_id AND e.model = :model AND e.cell IS NULL
 ),
 found AS MATERIALIZED (
@@ -44,7 +47,7 @@ wanted AS MATERIALIZED (
     SELECT e.chunk_id FROM chunk_embeddings e
     WHERE e.workspace_id = :workspace_id AND e.model = :model
       AND e.content_sha256 IN (SELECT s.content_sha256 FROM searched s)
-    ORDER BY e.embedding <=> CAST(:embedding AS halfvec), e.chunk_id LIMIT :nearest
+    ORDER BY e.embedding <=> (SELECT q.vector FROM question q), e.chunk_id LIMIT :nearest
 )
 SELECT (SELECT count(*) FROM wanted) AS wanted,
        (

@@ -4,7 +4,10 @@
 -- What is found is materialized before it is joined with what may be read, and counts are looked up one by one (OFFSET 0):
 -- the statement is planned once for all workspaces, and how large one is the planner cannot know.
 
-WITH readable AS MATERIALIZED (
+WITH question AS MATERIALIZED (
+    SELECT CAST(:embedding AS halfvec) AS vector  -- read from its text once, and not for each distance
+),
+readable AS MATERIALIZED (
     SELECT r.id, r.current_content AS content_sha256
     FROM readable_documents(:workspace_id, :user_id) AS r
     WHERE r.current_content IS NOT NULL
@@ -175,18 +178,18 @@ nearest_cells AS MATERIALIZED (
     FROM (
         SELECT c.id, sum(c.size) OVER (ORDER BY c.distance, c.id) - c.size AS vectors_before
         FROM (
-            SELECT v.id, v.size, v.centroid <=> CAST(:embedding AS halfvec) AS distance
+            SELECT v.id, v.size, v.centroid <=> (SELECT q.vector FROM question q) AS distance
             FROM vector_cells v WHERE v.workspace_id = :workspace_id AND v.model = :model
         ) AS c
     ) AS o
     JOIN probing p ON o.vectors_before < p.vectors AND NOT p.is_small
 ),
 vector_hits AS MATERIALIZED (
-    SELECT e.chunk_id, e.content_sha256, e.embedding <=> CAST(:embedding AS halfvec) AS distance
+    SELECT e.chunk_id, e.content_sha256, e.embedding <=> (SELECT q.vector FROM question q) AS distance
     FROM nearest_cells n
     JOIN chunk_embeddings e ON e.workspace_id = :workspace_id AND e.model = :model AND e.cell = n.id
     UNION ALL
-    SELECT e.chunk_id, e.content_sha256, e.embedding <=> CAST(:embedding AS halfvec)
+    SELECT e.chunk_id, e.content_sha256, e.embedding <=> (SELECT q.vector FROM question q)
     FROM chunk_embeddings e
     WHERE e.workspace_id = :workspace_id AND e.model = :model AND e.cell IS NULL
       AND NOT EXISTS (SELECT 1 FROM probing p WHERE p.is_small)
@@ -199,7 +202,7 @@ nearest AS MATERIALIZED (
 ),
 nearest_of_all AS (
     -- All that this reader may read, when that is little, or when the cells held too little of it.
-    SELECT e.chunk_id, e.content_sha256, e.embedding <=> CAST(:embedding AS halfvec) AS distance
+    SELECT e.chunk_id, e.content_sha256, e.embedding <=> (SELECT q.vector FROM question q) AS distance
     FROM (SELECT DISTINCT r.content_sha256 FROM readable r) AS s
     JOIN chunk_embeddings e
         ON e.workspace_id = :workspace_id AND e.model = :model AND e.content_sha256 = s.content_sha256
@@ -229,7 +232,7 @@ found AS MATERIALIZED (
 ),
 compared AS MATERIALIZED (
     -- Each by all arms, whichever found it.
-    SELECT f.*, n.matches, k.score AS keyword_score, 1 - (e.embedding <=> CAST(:embedding AS halfvec)) AS similarity
+    SELECT f.*, n.matches, k.score AS keyword_score, 1 - (e.embedding <=> (SELECT q.vector FROM question q)) AS similarity
     FROM found f
     JOIN chunk_embeddings e ON e.workspace_id = :workspace_id AND e.model = :model AND e.chunk_id = f.chunk_id
     LEFT JOIN keyword_scores k ON k.chunk_id = f.chunk_id
