@@ -14,7 +14,10 @@ asked AS MATERIALIZED (
 ),
 name_hits AS MATERIALIZED (
     SELECT n.id, a.number FROM asked a
-    JOIN searched_names n ON n.workspace_id = :workspace_id AND n.identifiers @> ARRAY[a.identifier]
+    CROSS JOIN LATERAL (
+        SELECT s.id FROM searched_names s
+        WHERE s.workspace_id = :workspace_id AND s.identifiers @> ARRAY[a.identifier] OFFSET 0
+    ) AS n
 ),
 text_hits AS MATERIALIZED (
     -- Only what stands in searched documents at all is looked for.
@@ -24,7 +27,10 @@ text_hits AS MATERIALIZED (
         SELECT k.word FROM word_counts k
         WHERE k.workspace_id = :workspace_id AND k.word = identifier_number(:workspace_id, a.identifier) OFFSET 0
     ) AS i
-    JOIN searched_words c ON c.workspace_id = :workspace_id AND c.words @> ARRAY[i.word]
+    CROSS JOIN LATERAL (
+        SELECT s.content_sha256 FROM searched_words s
+        WHERE s.workspace_id = :workspace_id AND s.words @> ARRAY[i.word] OFFSET 0
+    ) AS c
 )
 SELECT DISTINCT a.number FROM asked a
 WHERE a.number NOT IN (

@@ -1,8 +1,8 @@
 -- hybrid: the passages nearest to a question by three arms, fused by the weighted sum of their scores.
 -- Each arm is limited to this workspace, to the current versions of documents that this user may read, and to chunks
 -- that have a vector of this embedding model. A content that several documents hold comes once, under the oldest.
--- What is found is materialized before it is joined with what may be read, and counts are looked up one by one (OFFSET 0):
--- the statement is planned once for all workspaces, and how large one is the planner cannot know.
+-- What is found is materialized before it is joined with what may be read, and counts and postings are looked up word by
+-- word (OFFSET 0): the statement is planned once for all workspaces, and how large one is the planner cannot know.
 
 WITH question AS MATERIALIZED (
     SELECT CAST(:embedding AS halfvec) AS vector  -- read from its text once, and not for each distance
@@ -48,7 +48,10 @@ word_hits AS MATERIALIZED (
     SELECT c.chunk_id, c.content_sha256, c.length, c.counts[array_position(c.words, w.word)] AS count,
            w.weight, w.base, w.slope
     FROM weighed w
-    JOIN searched_words c ON c.workspace_id = :workspace_id AND c.words @> ARRAY[w.word]
+    CROSS JOIN LATERAL (
+        SELECT s.chunk_id, s.content_sha256, s.length, s.words, s.counts FROM searched_words s
+        WHERE s.workspace_id = :workspace_id AND s.words @> ARRAY[w.word] OFFSET 0
+    ) AS c
     WHERE w.leads
 ),
 led AS MATERIALIZED (
@@ -94,7 +97,10 @@ asked AS MATERIALIZED (
 name_hits AS MATERIALIZED (
     SELECT n.id, n.content_sha256, a.number
     FROM asked a
-    JOIN searched_names n ON n.workspace_id = :workspace_id AND n.identifiers @> ARRAY[a.identifier]
+    CROSS JOIN LATERAL (
+        SELECT s.id, s.content_sha256 FROM searched_names s
+        WHERE s.workspace_id = :workspace_id AND s.identifiers @> ARRAY[a.identifier] OFFSET 0
+    ) AS n
 ),
 named AS MATERIALIZED (
     SELECT h.content_sha256, h.number
@@ -122,7 +128,10 @@ identifier_hits AS MATERIALIZED (
     -- form.
     SELECT c.chunk_id, c.content_sha256, t.weight
     FROM wanted w
-    JOIN searched_words c ON c.workspace_id = :workspace_id AND c.words @> ARRAY[w.word]
+    CROSS JOIN LATERAL (
+        SELECT s.chunk_id, s.content_sha256, s.words, s.counts FROM searched_words s
+        WHERE s.workspace_id = :workspace_id AND s.words @> ARRAY[w.word] OFFSET 0
+    ) AS c
     CROSS JOIN LATERAL (
         SELECT sum(b.weight) AS weight
         FROM (
@@ -238,6 +247,10 @@ compared AS MATERIALIZED (
     LEFT JOIN keyword_scores k ON k.chunk_id = f.chunk_id
     LEFT JOIN names n ON n.content_sha256 = f.content_sha256
 ),
+highest AS MATERIALIZED (
+    SELECT nullif(max(o.keyword_score), 0) AS keyword_score, greatest(max(o.similarity), 0) AS similarity
+    FROM compared o
+),
 best AS MATERIALIZED (
     -- Scores of an arm are shares of its highest one for this question (convex combination: Bruch, Gai and Ingber 2023).
     SELECT s.chunk_id, s.identifier_rank, s.keyword_rank, s.vector_rank, s.similarity,
@@ -246,10 +259,7 @@ best AS MATERIALIZED (
            + CAST(:vector_weight AS float8) * coalesce(greatest(s.similarity, 0) / nullif(m.similarity, 0), 0)
            + CAST(:name_weight AS float8) * coalesce(s.matches, 0) AS score
     FROM compared s
-    CROSS JOIN (
-        SELECT nullif(max(o.keyword_score), 0) AS keyword_score, greatest(max(o.similarity), 0) AS similarity
-        FROM compared o
-    ) AS m
+    CROSS JOIN highest m
     ORDER BY score DESC, s.chunk_id LIMIT :result_limit
 )
 SELECT c.id AS chunk_id, d.id AS document_id, d.name AS document_name, d.current_version_id AS version_id,
