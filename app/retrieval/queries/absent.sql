@@ -28,8 +28,9 @@ text_hits AS MATERIALIZED (
         WHERE k.workspace_id = :workspace_id AND k.word = identifier_number(:workspace_id, a.identifier) OFFSET 0
     ) AS i
     CROSS JOIN LATERAL (
-        SELECT s.content_sha256 FROM searched_words s
-        WHERE s.workspace_id = :workspace_id AND s.words @> ARRAY[i.word] OFFSET 0
+        SELECT s.content_sha256
+        FROM (SELECT * FROM searched_words s WHERE s.words @> ARRAY[i.word] OFFSET 0) AS s
+        WHERE s.workspace_id = :workspace_id
     ) AS c
 )
 SELECT DISTINCT a.number FROM asked a

@@ -49,8 +49,9 @@ word_hits AS MATERIALIZED (
            w.weight, w.base, w.slope
     FROM weighed w
     CROSS JOIN LATERAL (
-        SELECT s.chunk_id, s.content_sha256, s.length, s.words, s.counts FROM searched_words s
-        WHERE s.workspace_id = :workspace_id AND s.words @> ARRAY[w.word] OFFSET 0
+        SELECT s.chunk_id, s.content_sha256, s.length, s.words, s.counts
+        FROM (SELECT * FROM searched_words s WHERE s.words @> ARRAY[w.word] OFFSET 0) AS s
+        WHERE s.workspace_id = :workspace_id
     ) AS c
     WHERE w.leads
 ),
@@ -129,8 +130,9 @@ identifier_hits AS MATERIALIZED (
     SELECT c.chunk_id, c.content_sha256, t.weight
     FROM wanted w
     CROSS JOIN LATERAL (
-        SELECT s.chunk_id, s.content_sha256, s.words, s.counts FROM searched_words s
-        WHERE s.workspace_id = :workspace_id AND s.words @> ARRAY[w.word] OFFSET 0
+        SELECT s.chunk_id, s.content_sha256, s.words, s.counts
+        FROM (SELECT * FROM searched_words s WHERE s.words @> ARRAY[w.word] OFFSET 0) AS s
+        WHERE s.workspace_id = :workspace_id
     ) AS c
     CROSS JOIN LATERAL (
         SELECT sum(b.weight) AS weight
