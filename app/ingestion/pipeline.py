@@ -28,9 +28,10 @@ from app.ingestion.lease import Timing, while_held
 from app.ingestion.overlap import OneBehind
 from app.ingestion.parsing.isolation import IsolatedParser
 from app.ingestion.parsing.types import ParsedDocument, ParsedPage, ParseFailure, ParseLimits, ParseReason
-from app.ingestion.types import Away, Busy, Claim, Finished, OthersWait, PendingChunk, Yielded, nobody_waits
+from app.ingestion.types import Away, Busy, Claim, Finished, PendingChunk, Yielded
 from app.jobs import dead_letters
 from app.jobs.payloads import IngestPayload, TaskName
+from app.jobs.turns import OthersWait, nobody_waits
 from app.llm.embedders import Embedders, EmbeddingState, NotOfferedError
 from app.llm.types import Embedder, ModelSetupError
 

@@ -16,7 +16,8 @@ from app.ingestion.batches import batches_by_length
 from app.ingestion.embedding import EmbeddedChunks, embedded
 from app.ingestion.errors import PassageRefusedError
 from app.ingestion.overlap import OneBehind
-from app.ingestion.types import OthersWait, PendingChunk, Yielded, nobody_waits
+from app.ingestion.types import PendingChunk, Yielded
+from app.jobs.turns import OthersWait, nobody_waits
 from app.llm.embedders import EmbedderChoice, Embedders, EmbeddingState, NotOfferedError
 from app.llm.types import Embedder
 

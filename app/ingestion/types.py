@@ -1,19 +1,10 @@
 """What the steps of the pipeline hand to each other, and how a run can end."""
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from app.core.ids import ChunkId
 from app.documents.types import Status
-
-OthersWait = Callable[[], Awaitable[bool]]
-"""Tells whether somebody else's work waits for this worker, so that a long document lets it pass."""
-
-
-async def nobody_waits() -> bool:
-    """Let a run go on to its end."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)

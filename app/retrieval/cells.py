@@ -10,7 +10,7 @@ at all vectors in none. So a run can be stopped anywhere, and the next one ends 
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from app.core.tenancy import WorkspaceScope
 from app.db.session import Database
+from app.jobs.turns import OthersWait, nobody_waits
 from app.llm.types import Vectors
 from app.retrieval import cell_repository, repository
 from app.retrieval.cell_repository import Cells, Layout
@@ -30,14 +31,6 @@ from app.retrieval.fusion import FusionSettings
 log = structlog.get_logger(__name__)
 
 _FIRST, _LAST = UUID(int=0), UUID(int=2**128 - 1)
-
-OthersWait = Callable[[], Awaitable[bool]]
-"""Tells whether somebody else's work waits for this worker."""
-
-
-async def nobody_waits() -> bool:
-    """Let a run go on to its end."""
-    return False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,9 @@ from app.ingestion.reembedding import ReembeddingService
 from app.jobs import dead_letters
 from app.jobs.dead_letters import LetterStatus
 from app.jobs.payloads import ReembedPayload
+from app.jobs.turns import OthersWait, nobody_waits
 from app.llm.embedders import Embedders
-from app.retrieval.cells import CellSettings, Maintenance, OthersWait, VectorCells, nobody_waits
+from app.retrieval.cells import CellSettings, Maintenance, VectorCells
 from app.worker.sweep import sweep
 from app.worker.timing import WorkerTiming
 from bench.embedder import HashEmbedder
