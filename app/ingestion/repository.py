@@ -33,6 +33,7 @@ from app.core.tenancy import WorkspaceScope
 from app.db.models import Chunk as ChunkRow, ChunkEmbedding, Content, Document, Page, Version, Workspace
 from app.db.session import in_workspace
 from app.db.sql import load_sql
+from app.db.vectors import vector_literal
 from app.documents.access import readable
 from app.documents.types import Status
 from app.ingestion.chunking import CHUNKER_VERSION, Chunk
@@ -277,7 +278,9 @@ async def insert_embeddings(
 ) -> None:
     """Store one vector for each chunk, in the same order; chunks that have one, or are gone, are left out."""
     given = (
-        func.unnest(literal(list(ids), ARRAY(Uuid)), literal([_literal(vector) for vector in vectors], ARRAY(Text)))
+        func.unnest(
+            literal(list(ids), ARRAY(Uuid)), literal([vector_literal(vector) for vector in vectors], ARRAY(Text))
+        )
         .table_valued(column("id", Uuid), column("vector", Text), name="given")
         .render_derived()
     )
@@ -290,10 +293,6 @@ async def insert_embeddings(
     )
     names = ["workspace_id", "model", "chunk_id", "content_sha256", "embedding"]
     await session.execute(upsert(ChunkEmbedding).from_select(names, rows).on_conflict_do_nothing())
-
-
-def _literal(vector: Vectors) -> str:
-    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
 
 
 async def swap_in(session: AsyncSession, scope: WorkspaceScope, held: Claim, *, chunk_count: int, model: str) -> None:

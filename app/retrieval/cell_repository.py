@@ -15,6 +15,7 @@ from app.core.tenancy import WorkspaceScope
 from app.db.models import ChunkEmbedding, VectorCell, VectorLayout
 from app.db.session import in_workspace
 from app.db.sql import load_sql
+from app.db.vectors import vector_literal
 from app.llm.types import Vectors
 
 _QUERIES = "app.retrieval.queries"
@@ -141,7 +142,7 @@ async def begin_generation(
     )
     if mine is None:
         return False
-    given = {"generation": generation, "centroids": [_literal(centroid) for centroid in centroids]}
+    given = {"generation": generation, "centroids": [vector_literal(centroid) for centroid in centroids]}
     await session.execute(load_sql(_QUERIES, "insert_cells"), {**_mine(scope, model), **given})
     return True
 
@@ -231,7 +232,7 @@ async def compare_nearest(
     session: AsyncSession, scope: WorkspaceScope, model: str, vector: Vectors, *, nearest: int, arm_limit: int
 ) -> tuple[int, int]:
     """Return how many passages are the nearest ones to a vector, and how many of them a search finds."""
-    given: Mapping[str, object] = {"embedding": _literal(vector), "nearest": nearest, "arm_limit": arm_limit}
+    given: Mapping[str, object] = {"embedding": vector_literal(vector), "nearest": nearest, "arm_limit": arm_limit}
     row = (await session.execute(load_sql(_QUERIES, "compare_cells"), {**_mine(scope, model), **given})).one()
     return row.wanted, row.found
 
@@ -270,7 +271,3 @@ def _vectors(sent: Sequence[bytes]) -> Vectors:
     """Return vectors as they come from `halfvec_send`: half floats in network order behind a head."""
     halves = [np.frombuffer(each, ">f2", offset=_HEAD) for each in sent]
     return np.array(halves, np.float32) if halves else np.empty((0, 0), np.float32)
-
-
-def _literal(vector: Vectors) -> str:
-    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"

@@ -11,6 +11,7 @@ from app.core.ids import ChunkId
 from app.core.tenancy import WorkspaceScope
 from app.db.models import Workspace
 from app.db.sql import load_sql
+from app.db.vectors import vector_literal
 from app.llm.embedders import EmbedderChoice, EmbeddingState
 from app.llm.types import Vectors
 from app.retrieval.fusion import FusionSettings
@@ -52,7 +53,7 @@ async def find_passages(
             **settings.parameters(),
             "question": query.words,
             **_identifiers(query.identifiers),
-            "embedding": None if query.vector is None else _vector_literal(query.vector),
+            "embedding": None if query.vector is None else vector_literal(query.vector),
             "model": query.model,
             "result_limit": limit,
         },
@@ -128,10 +129,6 @@ def _without_prefix(form: str) -> Iterator[str]:
         if not character.isalpha():
             return
         yield form[length:]
-
-
-def _vector_literal(vector: Vectors) -> str:
-    return "[" + ",".join(f"{value:.6g}" for value in vector.tolist()) + "]"
 
 
 def _passage(row: Row[Any], score: float = 0.0, arms: ArmRanks | None = None, similarity: float = 0.0) -> Passage:
