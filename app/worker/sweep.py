@@ -14,7 +14,7 @@ from uuid import UUID
 
 import procrastinate
 import structlog
-from sqlalchemy import Row, exists, select, text
+from sqlalchemy import Row, TextClause, exists, select, text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from app.bootstrap import Services
@@ -125,47 +125,48 @@ async def _requeue(services: Services, row: Row[Any]) -> None:
 async def _reembed(services: Services) -> int:
     """Queue the workspaces that another model serves than that of their choice, as far as that is known here."""
     known = {choice.value: model for choice, model in services.embedders.offered().items() if model}
-    parameters = {"choices": list(known), "models": list(known.values()), "task": TaskName.REEMBED.value}
-    async with services.database.identity() as session:
-        rows = (await session.execute(_OF_OTHER_MODELS, parameters)).all()
-    queued = 0
-    for row in rows:
-        async with _trouble_noted("other_models", workspace_id=row.workspace_id):
-            queued += await _reembed_one(services, row)
-    return queued
 
-
-async def _reembed_one(services: Services, row: Row[Any]) -> bool:
-    """Queue a workspace, unless that was given up and nobody has asked for it again."""
-    scope = _scope(services, row.workspace_id, row.created_by)
-    async with services.database.workspace(scope) as session:
-        if await _given_up(session, scope, TaskName.REEMBED):
-            return False
+    async def queue(session: AsyncSession, row: Row[Any]) -> None:
         payload = ReembedPayload(workspace_id=row.workspace_id, user_id=row.created_by)
         await services.queue.reembed(session, payload)
-    return True
+
+    parameters = {"choices": list(known), "models": list(known.values())}
+    return await _queue_found(
+        services, "other_models", _OF_OTHER_MODELS, parameters, task=TaskName.REEMBED, queue=queue
+    )
 
 
 async def _arrange(services: Services) -> int:
-    parameters = {**services.cells.settings.due(), "task": TaskName.ARRANGE_VECTORS.value}
-    async with services.database.identity() as session:
-        rows = (await session.execute(_TO_ARRANGE, parameters)).all()
-    queued = 0
-    for row in rows:
-        async with _trouble_noted("vectors_to_arrange", workspace_id=row.workspace_id):
-            queued += await _arrange_one(services, row)
-    return queued
+    """Queue the workspaces whose vectors are to be laid out anew, or compared again with an exact scan."""
 
-
-async def _arrange_one(services: Services, row: Row[Any]) -> bool:
-    """Queue a workspace, unless that was given up and nobody has asked for it again."""
-    scope = _scope(services, row.workspace_id, row.created_by)
-    async with services.database.workspace(scope) as session:
-        if await _given_up(session, scope, TaskName.ARRANGE_VECTORS):
-            return False
+    async def queue(session: AsyncSession, row: Row[Any]) -> None:
         payload = ArrangeVectorsPayload(workspace_id=row.workspace_id, user_id=row.created_by)
         await services.queue.arrange_vectors(session, payload)
-    return True
+
+    parameters, task = services.cells.settings.due(), TaskName.ARRANGE_VECTORS
+    return await _queue_found(services, "vectors_to_arrange", _TO_ARRANGE, parameters, task=task, queue=queue)
+
+
+async def _queue_found(
+    services: Services,
+    part: str,
+    statement: TextClause,
+    parameters: Mapping[str, object],
+    *,
+    task: TaskName,
+    queue: Callable[[AsyncSession, Row[Any]], Awaitable[None]],
+) -> int:
+    """Queue a task for each workspace found, unless it was given up there and nobody has asked for it again."""
+    async with services.database.identity() as session:
+        rows = (await session.execute(statement, {**parameters, "task": task.value})).all()
+    queued = 0
+    for row in rows:
+        scope = _scope(services, row.workspace_id, row.created_by)
+        async with _trouble_noted(part, workspace_id=row.workspace_id), services.database.workspace(scope) as session:
+            if not await _given_up(session, scope, task):
+                await queue(session, row)
+                queued += 1
+    return queued
 
 
 async def _given_up(session: AsyncSession, scope: WorkspaceScope, task: TaskName) -> bool:
