@@ -49,41 +49,60 @@ class _Match:
     weight: float
 
 
-def find_snippet(question: str, text: str, longest: int = LONGEST) -> Snippet:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What is looked for: read from a question once, for all of its passages.
+
+    Attributes:
+        words: In their folded forms.
+        stems: How the longer ones of them begin.
+        identifiers: In all their forms.
+    """
+
+    words: frozenset[str]
+    stems: frozenset[str]
+    identifiers: frozenset[str]
+
+
+def read_question(question: str) -> Asked:
+    """Return the words and identifiers of a question."""
+    words = frozenset(word for _, _, word in _terms(question))
+    stems = frozenset(word[:_STEM] for word in words if len(word) >= _STEM)
+    return Asked(words, stems, frozenset(extract_identifiers(question)))
+
+
+def find_snippet(asked: Asked, text: str, longest: int = LONGEST) -> Snippet:
     """Return the part of a text around most of the question, cut at words.
 
     Identifiers count most; words count by their length, and less the more often the text repeats them. Without any
     match it is the beginning.
 
     Args:
-        question: Words and identifiers to look for.
+        asked: Words and identifiers to look for.
         text: A passage.
         longest: Most characters of the result; at least 1.
     """
     if len(text) <= longest:
         return _trimmed(text, 0, len(text))
     beginning = len(text) - len(text.lstrip())
-    start, end = _densest(_matches(question, text), longest * 2 // 3) or (beginning, beginning)
+    start, end = _densest(_matches(asked, text), longest * 2 // 3) or (beginning, beginning)
     end = min(end, start + longest)
     spare = longest - (end - start)
     first = max(0, min(start - spare // 3, len(text) - longest))  # what follows tells more than what leads there
     return _cut(text, first, first + longest, start, end)
 
 
-def _matches(question: str, text: str) -> list[_Match]:
+def _matches(asked: Asked, text: str) -> list[_Match]:
     """Return where what is asked stands, in the order of the text."""
-    identifiers = frozenset(extract_identifiers(question))
-    words = {word for _, _, word in _terms(question)}
-    stems = {word[:_STEM] for word in words if len(word) >= _STEM}
     found: list[_Match] = []
     for start, end, word in _terms(text):
-        if word in words:
+        if word in asked.words:
             found.append(_Match(start, end, word, min(1.0, len(word) / _LONG_WORD)))
-        elif word[:_STEM] in stems:
+        elif word[:_STEM] in asked.stems:
             found.append(_Match(start, end, f"{word[:_STEM]}*", _INFLECTED_WEIGHT))
-    for token in _TOKEN.finditer(text) if identifiers else ():
+    for token in _TOKEN.finditer(text) if asked.identifiers else ():
         if _DIGIT.search(token[0]):
-            forms = identifiers.intersection(extract_identifiers(token[0]))
+            forms = asked.identifiers.intersection(extract_identifiers(token[0]))
             found += [_Match(token.start(), token.end(), f"#{form}", _IDENTIFIER_WEIGHT) for form in sorted(forms)]
     often = Counter(match.term for match in found)
     found.sort(key=lambda match: match.start)

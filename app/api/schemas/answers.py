@@ -10,7 +10,7 @@ from app.answering.events import Accepted, StageReached
 from app.answering.explanations import Candidate, Explanation, Place
 from app.api.schemas.base import ReadModel, RequestBody
 from app.retrieval.context import Fate
-from app.retrieval.snippets import find_snippet
+from app.retrieval.snippets import Asked, find_snippet
 from app.retrieval.types import Passage
 
 # The service's own limit is a setting and usually lower; this one keeps a body from being read at all.
@@ -141,9 +141,9 @@ class PassageRead(ReadModel):
     snippet_end: int
 
     @classmethod
-    def of(cls, passage: Passage, query: str) -> Self:
-        """Read a passage that was found for a query."""
-        snippet = find_snippet(query, passage.text)
+    def of(cls, passage: Passage, asked: Asked) -> Self:
+        """Read a passage that was found for a question."""
+        snippet = find_snippet(asked, passage.text)
         return cls(
             chunk_id=passage.chunk_id,
             document_id=passage.document_id,

@@ -3,13 +3,13 @@ import time
 import pytest
 from hypothesis import example, given, strategies as st
 
-from app.retrieval.snippets import LONGEST, find_snippet
+from app.retrieval.snippets import LONGEST, find_snippet, read_question
 
 FILLER = "Nothing of this is about that at all, and it goes on for some time. " * 12
 
 
 def cut(question: str, text: str, longest: int = LONGEST) -> str:
-    found = find_snippet(question, text, longest)
+    found = find_snippet(read_question(question), text, longest)
     return text[found.start : found.end]
 
 
@@ -67,7 +67,7 @@ def test_time_is_linear_in_both_lengths() -> None:
     def seconds(repeated: int) -> float:
         text = "key door 5.1 橋は開かれた " * repeated + "a" * 20 * repeated + "\u0301" * 20 * repeated
         begun = time.process_time()
-        find_snippet(text, text)
+        find_snippet(read_question(text), text)
         return time.process_time() - begun
 
     assert seconds(4_000) < 40 * seconds(400) + 0.1
@@ -84,7 +84,7 @@ ANY = st.text(st.one_of(st.characters(exclude_categories=["Cs"]), st.sampled_fro
 @example("", " " * 80 + "a" * 80, 10)
 @example("", " " * 10 + "\u0301" * 80, 10)
 def test_a_snippet_is_a_part_of_any_text_within_the_limit(question: str, text: str, longest: int) -> None:
-    found = find_snippet(question, text, longest)
+    found = find_snippet(read_question(question), text, longest)
     part = text[found.start : found.end]
     assert 0 <= found.start <= found.end <= len(text)
     assert len(part) <= longest
