@@ -3,14 +3,14 @@
 import base64
 import hashlib
 import json
-import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
+
+from tests.support.loopback_server import LoopbackServer, Reply, Request
 
 MODEL = "test-embed"
 OWN_DIMENSION = 48
@@ -54,7 +54,7 @@ def vector_of(text: str, dimension: int) -> list[float]:
     return [float(value) for value in np.random.default_rng(seed).standard_normal(dimension) * 3]
 
 
-class EmbeddingServer:
+class EmbeddingServer(LoopbackServer):
     """Answers `POST /v1/embeddings`; the faults are used up in order, one for each request after the first check.
 
     Args:
@@ -64,6 +64,7 @@ class EmbeddingServer:
     """
 
     def __init__(self, *, own: int = OWN_DIMENSION, shortens: bool | None = True, in_base64: bool = False) -> None:
+        super().__init__()
         self.own = own
         self.shortens = shortens
         self.in_base64 = in_base64
@@ -71,26 +72,24 @@ class EmbeddingServer:
         self.lasting: Fault | None = None
         self.asked: list[Asked] = []
         self.open = self.most_open = 0
-        self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self.root}/v1"
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def reply(self, request: Request) -> Reply:
+        """Return the answer to a request, or its fault."""
+        with self._lock:
+            self.open += 1
+            self.most_open = max(self.most_open, self.open)
+        try:
+            found = self._answer(request.authorization, request.asked)
+        finally:
+            with self._lock:
+                self.open -= 1
+        return Reply(found.status, found.body or b"", {"Retry-After": "30"})
 
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def answer(self, authorization: str, asked: dict[str, Any]) -> Fault:
-        """Return the status and the body of an answer."""
+    def _answer(self, authorization: str, asked: dict[str, Any]) -> Fault:
         with self._lock:
             self.asked.append(Asked(asked["input"], asked.get("dimensions"), asked.get("encoding_format")))
             fault = self.lasting or (self.faults.pop(0) if self.faults else Fault())
@@ -117,46 +116,6 @@ class EmbeddingServer:
         numbers = vector_of(text, self.own)[:dimension]
         packed = base64.b64encode(np.array(numbers, dtype="<f4").tobytes()).decode()
         return {"object": "embedding", "index": index, "embedding": packed if self.in_base64 else numbers}
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                with server._lock:
-                    server.open += 1
-                    server.most_open = max(server.most_open, server.open)
-                try:
-                    found = server.answer(self.headers.get("Authorization", ""), asked)
-                finally:
-                    with server._lock:
-                        server.open -= 1
-                if found.status == 0:
-                    self.close_connection = True
-                    return
-                body = found.body or b""
-                self.send_response(found.status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                if 300 <= found.status < 400:
-                    self.send_header("Location", f"{server.url}/elsewhere")
-                self.send_header("Retry-After", "30")
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                """Write nothing."""
-
-            def handle(self) -> None:
-                try:
-                    super().handle()
-                except ConnectionError:
-                    """The client went away."""
-
-        return Handler
 
 
 def _error(message: str, code: str | None) -> bytes:

@@ -1,13 +1,13 @@
 """A reranker on the loopback, in the shapes and with the faults that real ones have."""
 
 import json
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any, Self
+from typing import Any
+
+from tests.support.loopback_server import LoopbackServer, Reply, Request
 
 MODEL = "test-rerank"
 KEY = "rk-test-0123456789"
@@ -50,7 +50,7 @@ def score_of(question: str, text: str) -> float:
     return sum(word in question.lower().split() for word in words) / max(len(words), 1)
 
 
-class RerankServer:
+class RerankServer(LoopbackServer):
     """Answers `POST /rerank`; the faults are used up in order, one for each request.
 
     Args:
@@ -59,6 +59,7 @@ class RerankServer:
     """
 
     def __init__(self, *, shape: Shape = Shape.USUAL, key: str = KEY) -> None:
+        super().__init__()
         self.shape = shape
         self.key = key
         self.faults: list[Fault] = []
@@ -66,26 +67,18 @@ class RerankServer:
         self.asked: list[Mapping[str, Any]] = []
         self.paths: list[str] = []
         self.authorizations: list[str] = []
-        self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
-        self._server.daemon_threads = True
-        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/rerank"
+        return f"{self.root}/rerank"
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
+    def reply(self, request: Request) -> Reply:
+        """Return the answer to a request, or its fault."""
+        found = self._answer(request.path, request.authorization, request.asked)
+        headers = {"Content-Encoding": found.encoding} if found.encoding else {}
+        return Reply(found.status, found.body or b"", headers, found.trickle)
 
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
-
-    def answer(self, path: str, authorization: str, asked: Mapping[str, Any]) -> Fault:
-        """Return the status and the body of an answer."""
+    def _answer(self, path: str, authorization: str, asked: Mapping[str, Any]) -> Fault:
         with self._lock:
             self.asked.append(asked)
             self.paths.append(path)
@@ -114,44 +107,6 @@ class RerankServer:
         if "texts" not in asked:
             return Fault(422, b"Failed to deserialize the JSON body: missing field `texts`")
         return Fault(body=json.dumps(spoil(_results(asked["query"], asked["texts"], "score"))).encode())
-
-    def _handler(self) -> type[BaseHTTPRequestHandler]:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                found = server.answer(self.path, self.headers.get("Authorization", ""), asked)
-                if found.status == 0:
-                    self.close_connection = True
-                    return
-                body = found.body or b""
-                self.send_response(found.status)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(body)))
-                if found.encoding:
-                    self.send_header("Content-Encoding", found.encoding)
-                if 300 <= found.status < 400:
-                    self.send_header("Location", server.url.replace("/rerank", "/elsewhere"))
-                self.end_headers()
-                if not found.trickle:
-                    self.wfile.write(body)
-                for byte in body if found.trickle else b"":
-                    self.wfile.write(bytes([byte]))
-                    time.sleep(found.trickle)
-
-            def log_message(self, *_: object) -> None:
-                """Write nothing."""
-
-            def handle(self) -> None:
-                try:
-                    super().handle()
-                except ConnectionError:
-                    """The client went away."""
-
-        return Handler
 
 
 def _results(question: str, texts: Sequence[str], name: str) -> list[Result]:
